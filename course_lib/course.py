@@ -1,0 +1,90 @@
+"""The course that a command works on: where it lies and what its instructor has set."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+SETTINGS_FILE = "course.toml"
+LANGUAGES = ("ko", "en")
+
+
+class CourseError(Exception):
+    """Bad input to a command: one sentence that says what is wrong, where, and what to do."""
+
+
+@dataclass(frozen=True)
+class Course:
+    """A checkout of the module, with the settings of `course.toml`."""
+
+    root: Path
+    language: str = "ko"
+    term: str | None = None
+    time_zone: str | None = None
+    repository: str | None = None
+    site: str | None = None
+
+    @property
+    def build(self) -> Path:
+        return self.root / "_build"
+
+    @property
+    def solutions(self) -> Path:
+        return self.root / "solutions"
+
+    @property
+    def exercises(self) -> Path:
+        return self.root / "exercises"
+
+    @property
+    def problem_sets(self) -> list[str]:
+        return sorted(tasks.parent.name for tasks in self.solutions.glob("*/tasks.py"))
+
+    def require_problem_set(self, name: str) -> Path:
+        """The folder of a problem set's solutions; CourseError where there is none of that name."""
+        if name not in self.problem_sets:
+            known = ", ".join(self.problem_sets) or "none"
+            raise CourseError(
+                f"No problem set {name!r} in {self.solutions} (there is: {known}). Give one of these names."
+            )
+        return self.solutions / name
+
+
+def find_course(start: Path | None = None) -> Course:
+    """The course around `start` (by default COURSE_ROOT or the working directory), found upwards like a git repository."""
+    start = (start or Path(os.environ.get("COURSE_ROOT") or Path.cwd())).resolve()
+    for folder in (start, *start.parents):
+        if (folder / SETTINGS_FILE).is_file():
+            return read_course(folder)
+    raise CourseError(
+        f"No {SETTINGS_FILE} in {start} or any folder above it. Change into the course's folder and try again."
+    )
+
+
+def read_course(root: Path) -> Course:
+    path = root / SETTINGS_FILE
+    try:
+        settings = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise CourseError(f"{path} is not valid TOML: {error}. Correct that place and try again.") from error
+    known = {"language", "term", "time_zone", "repository", "site"}
+    for key, value in settings.items():
+        if key not in known:
+            raise CourseError(f"{path} sets {key!r}, which is unknown. Use one of: {', '.join(sorted(known))}.")
+        if not isinstance(value, str) or not value:
+            raise CourseError(f"{path}: {key} must be a non-empty string, not {value!r}. Set it or leave the line out.")
+    if settings.get("language", "ko") not in LANGUAGES:
+        raise CourseError(f"{path}: language must be one of {', '.join(LANGUAGES)}, not {settings['language']!r}.")
+    if "time_zone" in settings:
+        _require_time_zone(path, settings["time_zone"])
+    return Course(root=root, **settings)
+
+
+def _require_time_zone(path: Path, name: str) -> None:
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError) as error:
+        raise CourseError(f"{path}: unknown time_zone {name!r}. Write a name such as 'Asia/Seoul'.") from error

@@ -1,0 +1,1 @@
+"""Grading: the bank of tasks, the hidden checks, and the class run."""
