@@ -40,6 +40,16 @@ class Course:
         return self.root / "exercises"
 
     @property
+    def private(self) -> Path:
+        """What belongs to this course's term alone and never enters version control: secret, state of grading."""
+        return self.root / ".course"
+
+    @property
+    def nbgrader(self) -> Path:
+        """The derived folders `source` and `release` in nbgrader's layout."""
+        return self.build / "nbgrader"
+
+    @property
     def problem_sets(self) -> list[str]:
         return sorted(tasks.parent.name for tasks in self.solutions.glob("*/tasks.py"))
 
