@@ -1,0 +1,240 @@
+"""Scaled dot-product attention in its four operations: Score -> Scale & Mask -> Softmax over Keys -> Output."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from course_lib._common import (
+    Array,
+    at_least_float32,
+    floating,
+    namespace_of,
+    require_axes,
+    require_one_device,
+    shape,
+)
+from course_lib.masks import Align, Window, combined_mask, require_mask
+from course_lib.score_control import soft_cap
+
+
+def attention(
+    q: Array,
+    k: Array,
+    v: Array,
+    *,
+    mask: Array | None = None,
+    causal: bool = False,
+    align: Align = "top-left",
+    window: Window | None = None,
+    scale: float | None = None,
+    softcap: float | None = None,
+    enable_gqa: bool = False,
+) -> Array:
+    """O = Softmax_keys(Q K^T / sqrt(d_k) + M) V, for q (..., n_q, d_k), k (..., n_k, d_k), v (..., n_k, d_v).
+
+    Returns the output (..., n_q, d_v) in the dtype that q, k and v promote to; batch axes broadcast.
+    A Query that may attend to no Key reads nothing: its output is 0. A NaN or Inf in a Key or Value reaches only
+    the Queries that may attend to it.
+
+    mask: boolean (True = may attend) or floating (added), broadcast to (..., n_q, n_k).
+    causal, align, window: further masks (`causal_mask`, `window_mask`); all of them intersect.
+    scale: the factor on the scores, by default 1/sqrt(d_k).
+    softcap: bounds the scaled scores before the mask (`soft_cap`).
+    enable_gqa: k and v (..., heads_kv, n_k, .) serve q (..., heads, n_q, d_k), each for heads/heads_kv heads in a row.
+
+    Errors: ValueError where shapes, dtypes or libraries don't fit, naming the rule and what came.
+    Source: Vaswani et al. 2017, 3.2.1; chapter `computation`.
+    """
+    return steps(
+        q,
+        k,
+        v,
+        mask=mask,
+        causal=causal,
+        align=align,
+        window=window,
+        scale=scale,
+        softcap=softcap,
+        enable_gqa=enable_gqa,
+    ).output
+
+
+def scores(q: Array, k: Array) -> Array:
+    """S = Q K^T: how well each Query matches each Key.
+
+    Returns (..., n_q, n_k) for q (..., n_q, d_k) and k (..., n_k, d_k), at least in float32.
+    A NaN or Inf in a Query or Key makes the scores of that Query or Key NaN, and no other's.
+    Errors: ValueError where d_k or the batch axes differ. Source: chapter `computation`.
+    """
+    xp = namespace_of(q=q, k=k)
+    require_axes("n, d_k", q=q, k=k)
+    require_one_device(q=q, k=k)
+    if q.shape[-1] != k.shape[-1]:
+        raise ValueError(f"q and k must share d_k: q has shape {shape(q)}, k has shape {shape(k)}")
+    _require_batch("q and k", q, k)
+    q, k = (at_least_float32(xp, array) for array in floating(xp, q=q, k=k))
+    sound_q, sound_k = xp.isfinite(q), xp.isfinite(k)
+    if bool(xp.all(sound_q)) and bool(xp.all(sound_k)):
+        return q @ xp.matrix_transpose(k)
+    # 0 * NaN is NaN, so a poisoned row would spread through the products and their gradients.
+    product = xp.where(sound_q, q, 0.0) @ xp.matrix_transpose(xp.where(sound_k, k, 0.0))
+    sound = xp.all(sound_q, axis=-1)[..., :, None] & xp.all(sound_k, axis=-1)[..., None, :]
+    return xp.where(sound, product, np.nan)
+
+
+def scale_and_mask(
+    scores: Array, scale: float | None = None, mask: Array | None = None, softcap: float | None = None
+) -> Array:
+    """L = scale * S + M: the logits, in the order scale, soft-cap, mask.
+
+    Returns the shape of `scores` (..., n_q, n_k), with -inf where a Key is masked; batch axes of the mask broadcast.
+    scale: None leaves the scores as they are; attention passes 1/sqrt(d_k).
+    mask: boolean (True = may attend) or floating (added). Masking selects: a masked NaN is gone.
+    Errors: ValueError for an integer mask, a mask that does not broadcast, a soft-cap of 0 or less.
+    Source: chapter `computation`; Gemma Team 2024 (soft-cap).
+    """
+    xp = namespace_of(scores=scores)
+    require_axes("n_q, n_k", scores=scores)
+    (logits,) = floating(xp, scores=scores)
+    if scale is not None:
+        logits = logits * _number("scale", scale)
+    if softcap is not None:
+        logits = soft_cap(logits, softcap)
+    if mask is None:
+        return logits
+    require_mask(mask, scores)
+    require_one_device(scores=scores, mask=mask)
+    if xp.isdtype(mask.dtype, "bool"):
+        return xp.where(mask, logits, -np.inf)
+    mask = xp.astype(mask, logits.dtype, copy=False)
+    hidden = mask == -np.inf
+    return xp.where(hidden, -np.inf, logits + xp.where(hidden, 0.0, mask))
+
+
+def softmax(logits: Array) -> Array:
+    """A = exp(L) / sum over Keys of exp(L): the weights of each Query, over its row.
+
+    Returns (..., n_q, n_k): rows sum to 1; where a logit is -inf the weight is exactly 0, and a row of nothing but
+    -inf gets only zeros. The row's maximum is subtracted first, so large logits don't overflow.
+    Source: chapter `computation`.
+    """
+    xp = namespace_of(logits=logits)
+    require_axes("n_q, n_k", logits=logits)
+    (logits,) = floating(xp, logits=logits)
+    dtype = logits.dtype
+    logits = at_least_float32(xp, logits)
+    if logits.shape[-1] == 0:
+        return xp.astype(logits, dtype, copy=False)
+    allowed = logits != -np.inf
+    highest = xp.max(logits, axis=-1, keepdims=True)
+    exponentials = xp.exp(logits - xp.where(highest == -np.inf, 0.0, highest))
+    total = xp.sum(exponentials, axis=-1, keepdims=True)
+    weights = exponentials / xp.where(total == 0, 1.0, total)
+    return xp.astype(xp.where(allowed, weights, 0.0), dtype, copy=False)
+
+
+def weighted_sum(weights: Array, v: Array) -> Array:
+    """O = A V: each Query's mixture of the Values.
+
+    Returns (..., n_q, d_v) for weights (..., n_q, n_k) and v (..., n_k, d_v). A weight of 0 reads nothing, not even
+    a NaN or Inf. Errors: ValueError where n_k or the batch axes differ. Source: chapter `computation`.
+    """
+    xp = namespace_of(weights=weights, v=v)
+    require_axes("n_q, n_k", weights=weights)
+    require_axes("n_k, d_v", v=v)
+    require_one_device(weights=weights, v=v)
+    if weights.shape[-1] != v.shape[-2]:
+        raise ValueError(
+            f"weights and v must share n_k: weights have shape {shape(weights)}, v has shape {shape(v)}"
+        )
+    _require_batch("weights and v", weights, v)
+    weights, v = floating(xp, weights=weights, v=v)
+    finite = xp.isfinite(v)
+    if bool(xp.all(finite)):
+        return weights @ v
+    output = weights @ xp.where(finite, v, 0.0)
+    read = xp.astype(weights != 0, weights.dtype)
+    above, below, undefined = (
+        read @ xp.astype(entries, weights.dtype) > 0 for entries in (v == np.inf, v == -np.inf, xp.isnan(v))
+    )
+    output = xp.where(above, np.inf, xp.where(below, -np.inf, output))
+    return xp.where(undefined | (above & below), np.nan, output)
+
+
+class Steps(NamedTuple):
+    """What each of the four operations gives: (..., n_q, n_k) three times, then (..., n_q, d_v)."""
+
+    scores: Array
+    logits: Array
+    weights: Array
+    output: Array
+
+
+def steps(
+    q: Array,
+    k: Array,
+    v: Array,
+    *,
+    mask: Array | None,
+    causal: bool,
+    align: Align,
+    window: Window | None,
+    scale: float | None,
+    softcap: float | None,
+    enable_gqa: bool,
+) -> Steps:
+    """The four operations in a row. `attention` returns the last one, `explain` shows all."""
+    xp = namespace_of(q=q, k=k, v=v)
+    require_axes("n_q, d_k", q=q)
+    require_axes("n_k, d_k", k=k)
+    require_axes("n_k, d_v", v=v)
+    if enable_gqa:
+        k, v = _repeated_heads(q, k=k, v=v)
+    q, k, v = floating(xp, q=q, k=k, v=v)
+    if k.shape[-2] != v.shape[-2]:
+        raise ValueError(f"k and v must share n_k: k has shape {shape(k)}, v has shape {shape(v)}")
+    compared = scores(q, k)
+    if mask is not None:
+        require_mask(mask, compared)
+    mask = combined_mask(compared, mask, causal=causal, align=align, window=window)
+    scale = _default_scale(q.shape[-1]) if scale is None else scale
+    logits = scale_and_mask(compared, scale=scale, mask=mask, softcap=softcap)
+    weights = softmax(logits)
+    output = xp.astype(weighted_sum(weights, v), v.dtype, copy=False)
+    return Steps(compared, logits, weights, output)
+
+
+def _default_scale(d_k: int) -> float:
+    # An empty dot product is 0 under any scale.
+    return 1.0 / math.sqrt(d_k) if d_k else 1.0
+
+
+def _repeated_heads(q: Array, *, k: Array, v: Array) -> list[Array]:
+    """k and v with each of their heads repeated in place for the Query heads that it serves."""
+    xp = namespace_of(q=q, k=k, v=v)
+    require_axes("heads, n, d", q=q, k=k, v=v)
+    heads, heads_kv = q.shape[-3], k.shape[-3]
+    if v.shape[-3] != heads_kv or heads_kv == 0 or heads % heads_kv:
+        raise ValueError(
+            "grouped queries need as many heads in k as in v, and a multiple of them in q: "
+            f"q has shape {shape(q)}, k has shape {shape(k)}, v has shape {shape(v)}"
+        )
+    return [xp.repeat(array, heads // heads_kv, axis=-3) for array in (k, v)]
+
+
+def _require_batch(names: str, first: Array, second: Array) -> None:
+    try:
+        np.broadcast_shapes(shape(first)[:-2], shape(second)[:-2])
+    except ValueError:
+        raise ValueError(
+            f"the batch axes of {names} must broadcast: they have shapes {shape(first)} and {shape(second)}"
+        ) from None
+
+
+def _number(name: str, value: float) -> float:
+    if not math.isfinite(value):
+        raise ValueError(f"{name} must be a finite number: it is {value!r}")
+    return value
