@@ -1,0 +1,26 @@
+"""What the book adds to Jupyter Book: equations as MathML, executed tabs, Korean search, fonts and style."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from sphinx.application import Sphinx
+from sphinx.config import Config
+
+from . import entry, equations, hangul, korean_search, tabs
+
+HERE = Path(__file__).parent
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    for part in (equations, tabs, korean_search, hangul, entry):
+        part.setup(app)
+    app.connect("config-inited", _add_files)
+    app.add_css_file("course.css", priority=900)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def _add_files(app: Sphinx, config: Config) -> None:
+    config.html_static_path.append(str(HERE / "static"))
+    config.locale_dirs = [*config.locale_dirs, str(HERE / "locale")]

@@ -1,0 +1,55 @@
+"""A Hangul font with just the syllables of the pages, for readers whose system has none (a bare Debian, say).
+
+The style sheet names it after the systems' own fonts, so a browser fetches it only where those are missing.
+"""
+
+from __future__ import annotations
+
+import re
+from importlib.util import find_spec
+from pathlib import Path
+
+from fontTools import subset
+from sphinx.application import Sphinx
+
+PACKAGE = "koreanize_matplotlib"  # only its font files are used
+WEIGHTS = {"NanumGothic.ttf": "hangul.woff", "NanumGothicBold.ttf": "hangul-bold.woff"}
+HANGUL = re.compile("[\u1100-\u11ff\u3000-\u303f\u3130-\u318f\uac00-\ud7a3]")
+COPYRIGHT_AND_LICENCE = [0, 13, 14]  # the name itself is reserved: a changed font may not carry it
+
+
+def setup(app: Sphinx) -> None:
+    app.connect("build-finished", _write_fonts)
+
+
+def _write_fonts(app: Sphinx, error: Exception | None) -> None:
+    if error or app.builder.format != "html" or app.config.language != "ko":
+        return
+    syllables = _syllables(Path(app.outdir))
+    for source, target in WEIGHTS.items():
+        _write_subset(_font(source), syllables, Path(app.outdir, "_static", "fonts", target))
+
+
+def _syllables(pages: Path) -> set[str]:
+    texts = [*pages.rglob("*.html"), *pages.glob("_static/*.js")]
+    return {letter for path in texts for letter in HANGUL.findall(path.read_text(encoding="utf-8"))}
+
+
+def _font(name: str) -> Path:
+    package = find_spec(PACKAGE)
+    if package is None or not package.submodule_search_locations:
+        raise RuntimeError(f"the package {PACKAGE}, which carries the Hangul font, is not installed")
+    return Path(package.submodule_search_locations[0], "fonts", name)
+
+
+def _write_subset(source: Path, letters: set[str], target: Path) -> None:
+    # The TSI tables hold sources of the hinting, which is left out.
+    options = subset.Options(flavor="woff", hinting=False, name_IDs=COPYRIGHT_AND_LICENCE, notdef_outline=True)
+    options.drop_tables += [f"TSI{number}" for number in range(6)]
+    font = subset.load_font(str(source), options)
+    subsetter = subset.Subsetter(options)
+    subsetter.populate(unicodes=sorted(map(ord, letters)))
+    subsetter.subset(font)
+    font["head"].modified = font["head"].created  # the same pages give the same bytes
+    font.recalcTimestamp = False
+    subset.save_font(font, str(target), options)
