@@ -1,0 +1,177 @@
+"""explain(): what attention() computes, with all four steps to print, to show in a notebook and to draw."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from course_lib._common import Array, namespace_of
+from course_lib._numbers import number
+from course_lib.attention import steps
+from course_lib.masks import Align, Window
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_MOST, _MORE = 12, "…"
+_HATCHING = "background: repeating-linear-gradient(45deg, rgb(128 128 128 / 45%) 0 1px, transparent 1px 6px)"
+
+
+def explain(
+    q: Array,
+    k: Array,
+    v: Array,
+    *,
+    mask: Array | None = None,
+    causal: bool = False,
+    align: Align = "top-left",
+    window: Window | None = None,
+    scale: float | None = None,
+    softcap: float | None = None,
+    enable_gqa: bool = False,
+) -> Explanation:
+    """The four steps of attention(q, k, v, ...), which takes the same arguments and gives the same output.
+
+    Returns an Explanation with scores, logits and weights (..., n_q, n_k) and the output (..., n_q, d_v), as arrays
+    of the library and device that came in. Errors: as for `attention`. Source: chapter `computation`.
+    """
+    found = steps(
+        q,
+        k,
+        v,
+        mask=mask,
+        causal=causal,
+        align=align,
+        window=window,
+        scale=scale,
+        softcap=softcap,
+        enable_gqa=enable_gqa,
+    )
+    if enable_gqa:
+        # Each head gets the Values that it reads, so that all steps have the same batch axes.
+        v = namespace_of(v=v).repeat(v, found.output.shape[-3] // v.shape[-3], axis=-3)
+    return Explanation(*found, v=v, scale=scale, softcap=softcap)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Explanation:
+    """What each of the four steps gave. It prints, shows itself as tables in a notebook, and draws."""
+
+    scores: Array
+    logits: Array
+    weights: Array
+    output: Array
+    v: Array
+    scale: float | None = None
+    softcap: float | None = None
+
+    @property
+    def allowed(self) -> Array:
+        """Where a Query may read a Key, (..., n_q, n_k): elsewhere the logit is -inf and the weight 0."""
+        return self.logits != -np.inf
+
+    def __str__(self) -> str:
+        """The four steps by name, with formula, shape and values; with batch axes, the shapes only."""
+        return "\n\n".join(_text(step) for step in self._steps())
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        hidden = ~_as_numpy(self.allowed).astype(bool)
+        # A score is not masked yet, and an output no longer is.
+        tables = [_table(step, hidden if step.letter in "LA" else None) for step in self._steps()]
+        return f"<div>{''.join(tables)}</div>"
+
+    def plot(self, *, language: str = "ko", index: int | tuple[int, ...] = ()) -> Figure:
+        """The pipeline as a picture with numbers in its cells; masked cells are hatched.
+
+        `index` chooses one entry of the batch axes (batch, heads, ...), where there are any.
+        Errors: ValueError for an index that does not choose one entry, for more than 12 rows or columns, and for
+        a language other than "ko" and "en".
+        """
+        # Only here: matplotlib takes longer to load than everything else together.
+        from course_lib.plots import pipeline
+
+        arrays = [_as_numpy(array) for array in (self.scores, self.logits, self.weights, self.v, self.output)]
+        chosen = _one_entry(arrays, index if isinstance(index, tuple) else (index,))
+        return pipeline(*chosen, scale=self.scale, softcap=self.softcap, language=language)
+
+    def _steps(self) -> Iterator[_Step]:
+        scaled = "S / sqrt(d_k)" if self.scale is None else f"{self.scale:g} S"
+        capped = scaled if self.softcap is None else f"{self.softcap:g} tanh({scaled} / {self.softcap:g})"
+        yield _Step("S", "Score", "S = Q K^T", ("n_q", "n_k"), _as_numpy(self.scores))
+        yield _Step("L", "Scale & Mask", f"L = {capped} + M", ("n_q", "n_k"), _as_numpy(self.logits))
+        yield _Step("A", "Softmax over Keys", "A = Softmax(L)", ("n_q", "n_k"), _as_numpy(self.weights))
+        yield _Step("O", "Output", "O = A V", ("n_q", "d_v"), _as_numpy(self.output))
+
+
+class _Step(NamedTuple):
+    letter: str
+    name: str
+    formula: str
+    axes: tuple[str, str]
+    values: np.ndarray
+
+    @property
+    def shape(self) -> str:
+        batch = "".join(f"{size}, " for size in self.values.shape[:-2])
+        return f"({batch}{', '.join(self.axes)}) = {self.values.shape}"
+
+
+def _text(step: _Step) -> str:
+    head = f"{step.name}: {step.formula}, {step.shape}"
+    return head if step.values.ndim > 2 else f"{head}\n{np.array2string(step.values, precision=5)}"
+
+
+def _table(step: _Step, hidden: np.ndarray | None) -> str:
+    caption = f"<strong>{escape(step.name)}</strong>: {escape(step.formula)}, {escape(step.shape)}"
+    if step.values.ndim > 2:
+        return f"<p>{caption}</p>"
+    columns = _cut([f"{'k' if step.axes[1] == 'n_k' else ''}{j + 1}" for j in range(step.values.shape[1])])
+    corner = f"<th>{escape(step.axes[0])} \\ {escape(step.axes[1])}</th>"
+    head = corner + "".join(f'<th scope="col">{escape(name)}</th>' for name in columns)
+    rows = _cut([_row(step.values, hidden, i) for i in range(step.values.shape[0])])
+    body = "".join(f"<tr>{row if row != _MORE else f'<td>{_MORE}</td>'}</tr>" for row in rows)
+    # Captions stand above in every theme; colours are the page's own, so light and dark both hold.
+    above = "caption-side: top; text-align: left; color: inherit"
+    return (
+        f'<table style="margin: 0 0 1em 0"><caption style="{above}">{caption}</caption>'
+        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    )
+
+
+def _row(values: np.ndarray, hidden: np.ndarray | None, i: int) -> str:
+    cells = [_cell(values[i, j], hidden is not None and bool(hidden[i, j])) for j in range(values.shape[1])]
+    return f'<th scope="row">q{i + 1}</th>' + "".join(
+        c if c != _MORE else f"<td>{_MORE}</td>" for c in _cut(cells)
+    )
+
+
+def _cell(value: float, hidden: bool) -> str:
+    mark = f' title="masked" style="{_HATCHING}"' if hidden else ""
+    return f"<td{mark}>{escape(number(float(value)))}</td>"
+
+
+def _cut(items: list[str]) -> list[str]:
+    """The first items of a long list, and a sign that there are more."""
+    return items if len(items) <= _MOST else [*items[:_MOST], _MORE]
+
+
+def _as_numpy(array: Array) -> np.ndarray:
+    if hasattr(array, "detach"):
+        # A tensor: out of its graph and device; NumPy has no bfloat16, which float32 holds exactly.
+        array = array.detach().cpu()
+        array = array.float() if array.is_floating_point() and array.element_size() < 4 else array
+    return np.asarray(array)
+
+
+def _one_entry(arrays: list[np.ndarray], index: tuple[int, ...]) -> list[np.ndarray]:
+    batch = np.broadcast_shapes(*(array.shape[:-2] for array in arrays))
+    fits = len(index) == len(batch) and all(-size <= i < size for i, size in zip(index, batch, strict=True))
+    if not fits:
+        raise ValueError(f"index must choose one entry of the batch axes {batch}: {index}")
+    return [np.broadcast_to(array, (*batch, *array.shape[-2:]))[index] for array in arrays]
