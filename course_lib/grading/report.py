@@ -1,0 +1,86 @@
+"""What grading a class gave: who got what and why, and the same as JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from course_lib.course import CourseError
+
+Status = Literal["graded", "needs_marking", "missing", "unreadable", "failed"]
+
+
+@dataclass(frozen=True)
+class Item:
+    """One task of one student; `score` is None while it waits for a person."""
+
+    id: str
+    score: float | None
+    max_score: float
+    message: str
+
+
+@dataclass(frozen=True)
+class StudentReport:
+    """One student's result. `note` says what a person should know of the submission as a whole; mostly empty.
+
+    `graded`: every item has its score. `needs_marking`: only what a person marks waits. `missing`: nothing was handed
+    in. `unreadable`: what was handed in is no notebook. `failed`: the notebook could not be run to its end.
+    """
+
+    id: str
+    status: Status
+    items: tuple[Item, ...]
+    note: str = ""
+
+    @property
+    def score(self) -> float:
+        """The points so far."""
+        return sum(item.score for item in self.items if item.score is not None)
+
+    @property
+    def max_score(self) -> float:
+        return sum(item.max_score for item in self.items)
+
+
+@dataclass(frozen=True)
+class Report:
+    assignment: str
+    students: tuple[StudentReport, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """The report in the form that other programs read."""
+        return {"assignment": self.assignment, "students": [_student_as_json(student) for student in self.students]}
+
+
+def write_json(report: Report, path: Path) -> None:
+    """Writes the report in one piece: a reader finds the old file or the new one."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        draft.write_text(json.dumps(report.as_json(), ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+        os.replace(draft, path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def require_writable(path: Path) -> None:
+    """CourseError unless a report can be written to `path`: asked before an hour of grading, not after it."""
+    if path.is_dir():
+        raise CourseError(f"{path} is a folder. Give the name of a file for --json.")
+    if not path.absolute().parent.is_dir():
+        raise CourseError(f"There is no folder {path.absolute().parent}. Make it, or give another file for --json.")
+    if not os.access(path.absolute().parent, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
+        raise CourseError(f"{path} cannot be written. Change its permissions, or give another file for --json.")
+
+
+def _student_as_json(student: StudentReport) -> dict[str, Any]:
+    return {
+        "id": student.id,
+        "status": student.status,
+        "score": student.score,
+        "max_score": student.max_score,
+        "items": [vars(item) for item in student.items],
+    }

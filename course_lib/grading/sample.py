@@ -1,0 +1,137 @@
+"""A small class whose marks are known beforehand: right answers, every named mistake, and what goes wrong on the way."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import inspect
+import shutil
+import textwrap
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FunctionType, ModuleType
+from typing import Any, Literal
+
+from course_lib.grading.bank import Bank
+
+Kind = Literal["notebook", "broken", "nothing"]
+
+
+@dataclass(frozen=True)
+class SampleStudent:
+    """What one student of the sample class hands in, and the score that the bank predicts for it."""
+
+    id: str
+    title: str
+    predicted: float
+    answers: dict[str, Callable[..., Any]] = field(default_factory=dict)
+    writes: bool = False  # answers in words too, which then wait for a person
+    kind: Kind = "notebook"
+
+
+def sample_class(bank: Bank) -> list[SampleStudent]:
+    """The sample class of a bank: the n-th right answer and the n-th mistake of every task, and four odd cases."""
+    everything = sum(task.points for task in bank.tasks)
+    rows: list[dict[str, Any]] = [
+        {
+            "title": "model solutions",
+            "predicted": everything,
+            "answers": {task.name: task.reference for task in bank.tasks},
+            "writes": True,
+        }
+    ]
+    rows += [_right(bank, index, everything) for index in range(max(len(t.right_answers) for t in bank.tasks))]
+    rows += [_mistaken(bank, index) for index in range(max(len(task.mistakes) for task in bank.tasks))]
+    rows += [
+        {"title": "notebook as released", "predicted": 0.0},
+        {"title": "half a file", "predicted": 0.0, "kind": "broken"},
+        {"title": "empty folder", "predicted": 0.0, "kind": "nothing"},
+    ]
+    return [SampleStudent(id=f"student-{number:03}", **row) for number, row in enumerate(rows, start=1)]
+
+
+def write_sample(students: Iterable[SampleStudent], problem_set: str, release: Path, folder: Path) -> None:
+    """Writes what they hand in as `folder`/STUDENT/PROBLEM_SET/, from the release that students got."""
+    import nbformat
+
+    released = nbformat.read(release / f"{problem_set}.ipynb", as_version=4)
+    shutil.rmtree(folder, ignore_errors=True)
+    for student in students:
+        target = folder / student.id / problem_set
+        target.mkdir(parents=True)
+        text = nbformat.writes(_fill_in(released, student))
+        if student.kind == "broken":
+            text = text[: len(text) // 2]
+        if student.kind != "nothing":
+            (target / f"{problem_set}.ipynb").write_text(text, encoding="utf-8")
+
+
+def source_as(function: Callable[..., Any], name: str) -> str:
+    """The source of a function under another name, after the imports and helpers that it takes from its file."""
+    assert isinstance(function, FunctionType)
+    tree = _Renamed(function.__name__, name).visit(ast.parse(textwrap.dedent(inspect.getsource(function))))
+    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    needed = [
+        _needed(used_name, function.__globals__[used_name], function.__module__)
+        for used_name in sorted(used - {name, "np"})
+        if used_name in function.__globals__
+    ]
+    return "\n\n".join([*filter(None, needed), ast.unparse(tree)])
+
+
+class _Renamed(ast.NodeTransformer):
+    def __init__(self, old: str, new: str) -> None:
+        self.old, self.new = old, new
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:  # noqa: N802  # the name that ast looks for
+        node.name = self.new if node.name == self.old else node.name
+        node.returns = None
+        return self.generic_visit(node)
+
+    def visit_arg(self, node: ast.arg) -> ast.AST:
+        node.annotation = None  # it may name what the notebook does not import
+        return node
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:  # noqa: N802
+        node.id = self.new if node.id == self.old else node.id
+        return node
+
+
+def _needed(name: str, value: Any, module: str) -> str:
+    if isinstance(value, ModuleType):
+        return f"import {value.__name__} as {name}"
+    if isinstance(value, FunctionType) and value.__module__ == module:
+        return source_as(value, name)
+    if hasattr(value, "__module__") and hasattr(value, "__name__"):
+        return f"from {value.__module__} import {value.__name__} as {name}"
+    return f"{name} = {value!r}"
+
+
+def _right(bank: Bank, index: int, everything: float) -> dict[str, Any]:
+    answers = {
+        task.name: task.right_answers[index] if index < len(task.right_answers) else task.reference
+        for task in bank.tasks
+    }
+    return {"title": f"other right answers {index + 1}", "predicted": everything, "answers": answers}
+
+
+def _mistaken(bank: Bank, index: int) -> dict[str, Any]:
+    answers, predicted = {}, 0.0
+    for task in bank.tasks:
+        mistake = task.mistakes[index] if index < len(task.mistakes) else None
+        answers[task.name] = mistake.function if mistake else task.reference
+        predicted += task.points_without(mistake.loses if mistake else ())
+    return {"title": f"mistake {index + 1} of each task", "predicted": predicted, "answers": answers}
+
+
+def _fill_in(released: Any, student: SampleStudent) -> Any:
+    notebook = copy.deepcopy(released)
+    for cell in notebook.cells:
+        metadata = cell.metadata.get("nbgrader", {})
+        task = str(metadata.get("grade_id", "")).removesuffix("-solution")
+        if metadata.get("solution") and task in student.answers:
+            cell.source = source_as(student.answers[task], task)
+        elif metadata.get("solution") and cell.cell_type == "markdown" and student.writes:
+            cell.source = "Q K^T"  # something to mark
+    return notebook

@@ -1,0 +1,193 @@
+"""A grading workspace: the folder with submitted/, autograded/, feedback/ and gradebook.db, as nbgrader lays it out."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import tempfile
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from course_lib.course import Course, CourseError
+
+CODE_STUB = "raise NotImplementedError"
+TEXT_STUB = "✎"  # no prose: one gradebook serves notebooks of every language
+SECONDS_PER_CELL = 30
+
+_CONFIG_FILE = '''\
+# Written by `course grade`: with it, nbgrader's commands and formgrader work in this folder.
+from pathlib import Path
+
+from course_lib.grading.workspace import set_up
+
+set_up(get_config(), course=Path({course!r}), workspace=Path(__file__).parent)  # noqa: F821
+'''
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """Where one class is graded; of `course` it takes the problem sets as they were released."""
+
+    course: Course
+    root: Path
+
+    @property
+    def submitted(self) -> Path:
+        return self.root / "submitted"
+
+    @property
+    def staged(self) -> Path:
+        """What is executed: of each submission the notebook alone, read, repaired and named PROBLEM_SET.ipynb."""
+        return self.root / ".course" / "staged"
+
+    @property
+    def gradebook(self) -> str:
+        """The address of the gradebook, as nbgrader's models take it."""
+        return f"sqlite:///{self.root / 'gradebook.db'}"
+
+    def notebook(self, step: str, problem_set: str, student: str) -> Path:
+        """A student's notebook in the folder of a step: "autograded", say, or ".course/staged"."""
+        return self.root / step / student / problem_set / f"{problem_set}.ipynb"
+
+    def source(self, problem_set: str) -> Path:
+        """The folder with the solutions and hidden cells of a released set; CourseError where it was not released."""
+        folder = self.course.nbgrader / "source" / problem_set
+        if not (folder / f"{problem_set}.ipynb").is_file():
+            raise CourseError(f"{problem_set} has not been released: {folder} is not there. Run: course release")
+        return folder
+
+    def log(self, problem_set: str, student: str) -> Path:
+        return self.root / ".course" / "log" / problem_set / f"{student}.log"
+
+
+def open_workspace(course: Course, root: Path) -> Workspace:
+    """The workspace in `root`, made when missing, with the configuration that nbgrader's own commands need there."""
+    root = root.resolve()
+    if root.exists() and not root.is_dir():
+        raise CourseError(f"{root} is a file, but marks are kept in a folder. Give a folder.")
+    root.mkdir(parents=True, exist_ok=True)
+    if root != course.root:
+        config = _CONFIG_FILE.format(course=str(course.root))
+        (root / "nbgrader_config.py").write_text(config, encoding="utf-8")
+    return Workspace(course=course, root=root)
+
+
+def set_up(config: Any, *, course: Path, workspace: Path) -> None:
+    """What a folder's nbgrader_config.py does: with it, nbgrader's commands and formgrader work in that folder."""
+    course, workspace = course.resolve(), workspace.resolve()
+    os.environ.setdefault("COURSE_ROOT", str(course))  # kernels that nbgrader starts find the bank by it
+    _configure(config, root=workspace, derived=course / "_build" / "nbgrader")
+
+
+def _configure(config: Any, *, root: Path, derived: Path) -> None:
+    """Sets in nbgrader's `config` what holds for all of this course: folders, stubs, limits."""
+    config.CourseDirectory.root = str(root)
+    config.CourseDirectory.source_directory = str(derived / "source")
+    config.CourseDirectory.release_directory = str(derived / "release")
+    config.ClearSolutions.code_stub = {"python": CODE_STUB}
+    config.ClearSolutions.text_stub = TEXT_STUB
+    config.Execute.timeout = SECONDS_PER_CELL
+
+
+def settings(workspace: Workspace, problem_set: str) -> Any:
+    """nbgrader's configuration to grade a problem set in a workspace."""
+    from traitlets.config import Config
+
+    config = Config()
+    _configure(config, root=workspace.root, derived=workspace.course.nbgrader)
+    config.CourseDirectory.assignment_id = problem_set
+    return config
+
+
+def register(workspace: Workspace, problem_set: str, *, source: Path | None = None) -> None:
+    """Records the cells of a problem set in the workspace's gradebook, for nbgrader to grade against.
+
+    They come from the release, or from the folder `source` of one that is about to be.
+    """
+    source = source or workspace.source(problem_set).parent
+    with tempfile.TemporaryDirectory() as scratch:
+        generate_release(problem_set, source, Path(scratch), gradebook=workspace.gradebook)
+
+
+def generate_release(problem_set: str, source: Path, release: Path, *, gradebook: str | None = None) -> None:
+    """Runs nbgrader's generate_assignment from `source` into `release` (folders of problem sets).
+
+    With `gradebook`, an address, the cells are recorded there; without, nothing is recorded.
+    """
+    from nbgrader.converters import GenerateAssignment
+    from nbgrader.coursedir import CourseDirectory
+    from traitlets.config import Config
+
+    config = Config()
+    _configure(config, root=source.parent, derived=source.parent)
+    config.CourseDirectory.release_directory = str(release)
+    config.CourseDirectory.assignment_id = problem_set
+    if gradebook is None:
+        config.SaveCells.enabled = False
+        config.GenerateAssignment.no_database = True
+    else:
+        config.CourseDirectory.db_url = gradebook
+    with nbgrader_at_work() as log:
+        converter = GenerateAssignment(coursedir=CourseDirectory(config=config), config=config, log=log.logger)
+        _start(converter, log, f"nbgrader could not make the release of {problem_set} from {source}")
+
+
+def _start(converter: Any, log: NbgraderLog, failure: str) -> None:
+    from nbgrader.converters.base import NbGraderException
+
+    try:
+        converter.start()
+    except NbGraderException as error:
+        if "submissions associated" in log.text:
+            reason = (
+                "the gradebook holds submissions for other cells than the problem set has now; "
+                "name the tasks as they were, or give the changed set a new name"
+            )
+        else:
+            reason = log.last_error or str(error)
+        raise CourseError(f"{failure}: {reason}.") from error
+
+
+class NbgraderLog(logging.Handler):
+    """Everything that nbgrader logs while it works, kept instead of printed."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.INFO)
+        self.logger = logging.Logger("nbgrader", logging.INFO)
+        self.logger.addHandler(self)
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append(record.getMessage())
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self.lines)
+
+    @property
+    def last_error(self) -> str:
+        """The last line of the first traceback logged: the error itself; empty where there was none."""
+        tracebacks = [line for line in self.lines if line.startswith("Traceback")]
+        return tracebacks[0].strip().splitlines()[-1] if tracebacks else ""
+
+
+@contextmanager
+def nbgrader_at_work(**environment: str) -> Iterator[NbgraderLog]:
+    """Surroundings in which nbgrader works in this process: its tools on PATH, its own warnings and log kept aside."""
+    # nbgrader runs a bare `alembic`, which lies beside the interpreter, be the environment activated or not
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    before, folder = dict(os.environ), Path.cwd()
+    os.environ.update(environment, PATH=path)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield NbgraderLog()
+    finally:
+        os.chdir(folder)
+        os.environ.clear()
+        os.environ.update(before)

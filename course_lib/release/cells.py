@@ -1,0 +1,170 @@
+"""The instructor's notebook: prose and code as written in solutions/PS/PS.md, and three cells for each task."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import textwrap
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from course_lib.course import LANGUAGES, CourseError
+from course_lib.grading.bank import Bank, Task, Written
+
+NOTEBOOK_METADATA = {
+    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+    "language_info": {"name": "python"},
+}
+
+
+def source_notebook(path: Path, bank: Bank) -> Any:
+    """The notebook with solutions and hidden cells that `path` (MyST Markdown) and the bank give.
+
+    Every cell of prose has one tag, `ko` or `en`; a code cell may have one. A code cell `:task: NAME` stands for the
+    task or written answer of that name. CourseError where the two files do not fit together.
+    """
+    from nbformat.v4 import new_notebook
+
+    placeholders = _read_myst(path)
+    _require_fit(path, placeholders, bank)
+    cells: list[Any] = []
+    counts: Counter[str] = Counter()
+    for number, cell in enumerate(placeholders, start=1):
+        task = cell.metadata.get("task")
+        if task is not None:
+            cells += _cells_of(task, bank, path)
+        elif cell.source.strip():
+            language = _language(cell, path, number)
+            kind = "-".join(filter(None, ["code" if cell.cell_type == "code" else "text", language]))
+            counts[kind] += 1
+            cells.append(_plain_cell(cell, f"{kind}-{counts[kind]}", language))
+    return new_notebook(cells=cells, metadata=NOTEBOOK_METADATA)
+
+
+def solution_source(task: Task) -> str:
+    """The reference as a model solution: what follows its docstring stands between nbgrader's markers."""
+    lines = textwrap.dedent(inspect.getsource(task.reference)).splitlines()
+    function = ast.parse("\n".join(lines)).body[0]
+    place = f"{inspect.getsourcefile(task.reference)}: the reference of {task.name!r}"
+    if not isinstance(function, ast.FunctionDef) or function.decorator_list:
+        raise CourseError(f"{place} must be one plain function, without decorators: it becomes the model solution.")
+    if function.name != task.name:
+        raise CourseError(f"{place} is called {function.name!r}. Give it the task's name: it becomes the stub.")
+    if ast.get_docstring(function) is None or len(function.body) < 2:
+        raise CourseError(f"{place} needs a docstring, which students get, and a body after it, which they write.")
+    end = function.body[0].end_lineno
+    body = textwrap.dedent("\n".join(lines[end:])).strip("\n")
+    marked = textwrap.indent(f"### BEGIN SOLUTION\n{body}\n### END SOLUTION", "    ")
+    return "\n".join(lines[:end]) + "\n" + marked
+
+
+def _read_myst(path: Path) -> list[Any]:
+    import jupytext
+
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except FileNotFoundError:
+        raise CourseError(f"{path} is missing: a problem set needs its notebook there, as MyST Markdown.") from None
+    except UnicodeDecodeError as error:
+        raise CourseError(f"{path} is not UTF-8 text (byte {error.start}). Save it as UTF-8.") from error
+    try:
+        return list(jupytext.reads(text, fmt="md:myst").cells)
+    except Exception as error:  # jupytext passes on what its parsers of Markdown and YAML raise
+        raise CourseError(f"{path} is not a MyST notebook ({type(error).__name__}: {error}).") from error
+
+
+def _require_fit(path: Path, cells: Iterable[Any], bank: Bank) -> None:
+    """Every task of the bank has one cell in the notebook, and the other way round."""
+    tasks = path.with_name("tasks.py")
+    known = [item.name for item in (*bank.tasks, *bank.written)]
+    for name, count in Counter(known).items():
+        if count > 1:
+            raise CourseError(f"{tasks} defines {name!r} {count} times; {path} can't tell them apart. Rename one.")
+    placed: dict[str, int] = {}
+    for number, cell in enumerate(cells, start=1):
+        name = cell.metadata.get("task")
+        if name is None:
+            continue
+        if name not in known:
+            raise CourseError(f"{path}, cell {number}: no task {name!r} in {tasks} (there are: {', '.join(known)}).")
+        if name in placed:
+            raise CourseError(f"{path} places {name!r} of {tasks} twice: cells {placed[name]} and {number}.")
+        placed[name] = number
+    for name in known:
+        if name not in placed:
+            raise CourseError(f"{tasks} has a task {name!r}, but {path} has no cell ':task: {name}'. Add it.")
+
+
+def _language(cell: Any, path: Path, number: int) -> str:
+    """The language of a cell: "ko", "en", or "" for code that all share."""
+    tags = [tag for tag in cell.metadata.get("tags", []) if tag in LANGUAGES]
+    if len(tags) > 1 or (not tags and cell.cell_type != "code"):
+        start = cell.source.strip().splitlines()[0][:40]
+        raise CourseError(
+            f"{path}, cell {number} ({start!r}) must have one of the tags {' and '.join(LANGUAGES)}: "
+            '+++ {"tags": ["ko"]} before the cell.'
+        )
+    return tags[0] if tags else ""
+
+
+def _plain_cell(cell: Any, name: str, language: str) -> Any:
+    return _new_cell(cell.cell_type, name, cell.source, {"tags": [language]} if language else {})
+
+
+def _cells_of(name: str, bank: Bank, path: Path) -> list[Any]:
+    for written in bank.written:
+        if written.name == name:
+            return [_answer_cell(written)]
+    task = bank.task(name)
+    return [_solution_cell(task), _check_cell(task), _graded_cell(task, bank)]
+
+
+def _solution_cell(task: Task) -> Any:
+    return _nbgrader_cell("code", f"{task.name}-solution", solution_source(task), solution=True)
+
+
+def _check_cell(task: Task) -> Any:
+    return _nbgrader_cell("code", f"{task.name}-check", f'check("{task.name}", {task.name})', locked=True)
+
+
+def _graded_cell(task: Task, bank: Bank) -> Any:
+    """The hidden cell. Its last line is its value: the points, which nbgrader takes as partial credit."""
+    lines = [
+        "### BEGIN HIDDEN TESTS",
+        "from course_lib.grading.hidden import mark",
+        "",
+        f'mark("{bank.name}", "{task.name}", {task.name})',
+        "### END HIDDEN TESTS",
+    ]
+    return _nbgrader_cell("code", task.name, "\n".join(lines), points=task.points)
+
+
+def _answer_cell(written: Written) -> Any:
+    texts = [written.model_answer.ko, written.model_answer.en, written.rubric.ko, written.rubric.en]
+    return _nbgrader_cell("markdown", written.name, "\n\n".join(texts), solution=True, points=written.points)
+
+
+def _nbgrader_cell(
+    kind: str, name: str, source: str, *, solution: bool = False, locked: bool = False, points: float | None = None
+) -> Any:
+    metadata: dict[str, Any] = {
+        "grade": points is not None,
+        "grade_id": name,
+        "locked": locked or (points is not None and not solution),
+        "schema_version": 3,
+        "solution": solution,
+        "task": False,
+    }
+    if points is not None:
+        metadata["points"] = points
+    return _new_cell(kind, name, source, {"nbgrader": metadata})
+
+
+def _new_cell(kind: str, name: str, source: str, metadata: dict[str, Any]) -> Any:
+    from nbformat.v4 import new_code_cell, new_markdown_cell
+
+    new_cell = new_code_cell if kind == "code" else new_markdown_cell
+    return new_cell(id=re.sub(r"[^a-zA-Z0-9_-]", "-", name)[:64], source=source, metadata=metadata)

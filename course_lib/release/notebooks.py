@@ -1,0 +1,172 @@
+"""From solutions/PROBLEM_SET to what students get: derived, the same bytes in every run, never edited by hand.
+
+solutions/PS/PS.md, tasks.py -> _build/nbgrader/source/PS -> _build/nbgrader/release/PS -> exercises/LANGUAGE/PS
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from course_lib.checks import save_cases
+from course_lib.course import LANGUAGES, Course, CourseError
+from course_lib.grading.bank import Bank, BankError, load_bank, visible_cases
+from course_lib.grading.workspace import Workspace, generate_release, register
+from course_lib.release.cells import source_notebook
+from course_lib.release.stale import differences
+
+CASES = "cases.npz"
+
+
+@dataclass(frozen=True)
+class Released:
+    """What a release wrote: the exercise's folder in each language, and how much there is to do."""
+
+    problem_set: str
+    folders: tuple[Path, ...]
+    tasks: int
+    points: float
+
+
+def release(course: Course, problem_set: str) -> Released:
+    """Writes a problem set's exercises and nbgrader's folders; on failure, everything stays as it was."""
+    folder = course.require_problem_set(problem_set)
+    bank = require_bank(folder)
+    with tempfile.TemporaryDirectory() as scratch:
+        draft = Path(scratch)
+        languages = _derive(course, problem_set, bank, draft)
+        register(Workspace(course, course.root), problem_set, source=draft / "source")
+        for step in ("source", "release"):
+            _replace(draft / step / problem_set, course.nbgrader / step / problem_set)
+        for language in LANGUAGES:
+            _replace(draft / language / problem_set, course.exercises / language / problem_set)
+    folders = tuple(course.exercises / language / problem_set for language in languages)
+    return Released(problem_set, folders, len(bank.tasks) + len(bank.written), bank.points)
+
+
+def stale(course: Course, problem_sets: list[str]) -> list[str]:
+    """What differs between `exercises/` and what the solutions give now: one line each. Touches nothing."""
+    found = []
+    for problem_set in problem_sets:
+        bank = require_bank(course.require_problem_set(problem_set))
+        with tempfile.TemporaryDirectory() as scratch:
+            _derive(course, problem_set, bank, Path(scratch))
+            for language in LANGUAGES:
+                fresh, ours = Path(scratch, language, problem_set), course.exercises / language / problem_set
+                found += [f"{ours.relative_to(course.root)}{line}" for line in differences(fresh, ours)]
+    for folder in sorted(course.exercises.glob("*/*/")):
+        if folder.name not in course.problem_sets:
+            found.append(f"{folder.relative_to(course.root)} has no solutions/{folder.name}")
+    return found
+
+
+def require_bank(folder: Path) -> Bank:
+    """The bank of a problem set; CourseError, which names the place, where its tasks.py cannot be used."""
+    try:
+        return load_bank(folder)
+    except BankError as error:
+        raise CourseError(str(error)) from error
+    except Exception as error:  # tasks.py is code: anything can come out of it
+        place = f"{folder / 'tasks.py'}{_line_in(error, folder / 'tasks.py')}"
+        raise CourseError(f"{place} cannot be loaded ({type(error).__name__}: {error}). Correct it there.") from error
+
+
+def _line_in(error: BaseException, path: Path) -> str:
+    if isinstance(error, SyntaxError):
+        return f", line {error.lineno}"
+    lines, trace = [], error.__traceback__
+    while trace:
+        if trace.tb_frame.f_code.co_filename == str(path):
+            lines.append(trace.tb_lineno)
+        trace = trace.tb_next
+    return f", line {lines[-1]}" if lines else ""
+
+
+def _derive(course: Course, problem_set: str, bank: Bank, draft: Path) -> list[str]:
+    """Writes source/, release/ and a folder for each language into `draft`; returns the languages."""
+    notebook = source_notebook(course.solutions / problem_set / f"{problem_set}.md", bank)
+    source = draft / "source" / problem_set
+    source.mkdir(parents=True)
+    write_notebook(notebook, source / f"{problem_set}.ipynb")
+    save_cases(source / CASES, visible_cases(bank))
+    generate_release(problem_set, draft / "source", draft / "release")
+    released = draft / "release" / problem_set
+    notebook = _read(released / f"{problem_set}.ipynb")
+    write_notebook(notebook, released / f"{problem_set}.ipynb")
+    languages = [language for language in LANGUAGES if any(_tag(cell) == language for cell in notebook.cells)]
+    for language in languages:
+        _write_exercise(course, notebook, language, released / CASES, draft / language / problem_set)
+    return languages
+
+
+def _write_exercise(course: Course, released: Any, language: str, cases: Path, folder: Path) -> None:
+    folder.mkdir(parents=True)
+    notebook = copy.deepcopy(released)
+    notebook.cells = [cell for cell in notebook.cells if _tag(cell) in (language, None)]
+    for cell in notebook.cells:
+        cell.metadata.pop("tags", None)
+    write_notebook(notebook, folder / f"{folder.name}.ipynb")
+    shutil.copyfile(cases, folder / CASES)
+    (folder / "requirements.txt").write_text(_requirements(course), encoding="utf-8")
+
+
+def _requirements(course: Course) -> str:
+    """The packages of an exercise. Without a repository in course.toml, course_lib comes from this checkout."""
+    library = f"course_lib @ git+{course.repository}" if course.repository else "../../.."
+    lines = ["numpy>=2", "array-api-compat>=1.11", "matplotlib>=3.9", "jupyterlab>=4", library]
+    return "# In this folder: pip install -r requirements.txt, then jupyter lab\n" + "\n".join(lines) + "\n"
+
+
+def write_notebook(notebook: Any, path: Path) -> None:
+    """Writes a notebook: the same cells give the same bytes."""
+    import nbformat
+
+    nbformat.validate(notebook)
+    path.write_text(nbformat.writes(notebook).rstrip("\n") + "\n", encoding="utf-8", newline="\n")
+
+
+def _read(path: Path) -> Any:
+    import nbformat
+
+    return nbformat.read(path, as_version=4)
+
+
+def _tag(cell: Any) -> str | None:
+    """The language of a cell; None where it belongs to all."""
+    tags = cell.metadata.get("tags", [])
+    return next((language for language in LANGUAGES if language in tags), None)
+
+
+def _replace(new: Path, target: Path) -> None:
+    """Puts the folder `new` in the place of `target`, whole or not at all; where `new` is not, `target` goes."""
+    with _aside(target):
+        if new.is_dir():
+            draft = target.with_name(f".{target.name}.{os.getpid()}")
+            shutil.copytree(new, draft)
+            os.rename(draft, target)
+
+
+@contextmanager
+def _aside(target: Path) -> Iterator[None]:
+    """Moves a folder aside while its successor is written, and back where that fails."""
+    old = target.with_name(f".{target.name}.old")
+    draft = target.with_name(f".{target.name}.{os.getpid()}")
+    shutil.rmtree(old, ignore_errors=True)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if target.exists():
+        os.rename(target, old)
+    try:
+        yield
+    except BaseException:
+        shutil.rmtree(draft, ignore_errors=True)
+        if old.exists():
+            os.rename(old, target)
+        raise
+    shutil.rmtree(old, ignore_errors=True)

@@ -1,0 +1,73 @@
+"""Whether a folder of an exercise still is what the solutions give."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from course_lib.checks import Case, Outcome, TaskCases, load_cases
+
+# Outputs are computed with whatever BLAS the machine has; inputs and texts are the same everywhere.
+OUTPUT_RTOL = 1e-9
+OUTPUT_ATOL = 1e-12
+
+
+def differences(fresh: Path, ours: Path) -> Iterator[str]:
+    """What differs in `ours` from the newly derived folder `fresh`, as ends of sentences about `ours`."""
+    names = {path.name for folder in (fresh, ours) if folder.is_dir() for path in folder.iterdir()}
+    for name in sorted(names - {".ipynb_checkpoints"}):
+        if not (ours / name).is_file():
+            yield f"/{name} is missing"
+        elif not (fresh / name).is_file():
+            yield f"/{name} does not belong there"
+        elif not _same(fresh / name, ours / name):
+            yield f"/{name} is stale"
+
+
+def _same(fresh: Path, ours: Path) -> bool:
+    if fresh.suffix != ".npz":
+        return fresh.read_bytes() == ours.read_bytes()
+    try:
+        return same_cases(load_cases(fresh), load_cases(ours))
+    except ValueError:
+        return False
+
+
+def same_cases(first: list[TaskCases], second: list[TaskCases]) -> bool:
+    """Whether two files hold the same cases: inputs and texts exactly, outputs to the last digits of a BLAS."""
+    if [replace(task, cases=()) for task in first] != [replace(task, cases=()) for task in second]:
+        return False
+    pairs = [
+        (one.cases, other.cases) for one, other in zip(first, second, strict=True)
+    ]
+    return all(len(a) == len(b) and all(map(_same_case, a, b)) for a, b in pairs)
+
+
+def _same_case(one: Case, other: Case) -> bool:
+    if one.part != other.part or list(one.inputs) != list(other.inputs) or list(one.mistakes) != list(other.mistakes):
+        return False
+    return (
+        all(_identical(one.inputs[name], other.inputs[name]) for name in one.inputs)
+        and _close(one.right, other.right)
+        and all(_close(one.mistakes[name], other.mistakes[name]) for name in one.mistakes)
+    )
+
+
+def _identical(one: object, other: object) -> bool:
+    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
+        return one.dtype == other.dtype and one.shape == other.shape and one.tobytes() == other.tobytes()
+    return type(one) is type(other) and one == other
+
+
+def _close(one: Outcome, other: Outcome) -> bool:
+    if (one.error, one.changed) != (other.error, other.changed):
+        return False
+    if one.value is None or other.value is None:
+        return one.value is other.value
+    if one.value.dtype != other.value.dtype or one.value.shape != other.value.shape:
+        return False
+    rtol = OUTPUT_RTOL if one.value.dtype != np.float32 else 1e-5
+    return bool(np.allclose(one.value, other.value, rtol=rtol, atol=OUTPUT_ATOL, equal_nan=True))
