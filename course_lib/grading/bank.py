@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import inspect
+import linecache
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from course_lib.checks import Text
-
-Inputs = dict[str, Any]
+from course_lib.checks import Case, Inputs, PartInfo, TaskCases, Text, call
 
 
 @dataclass(frozen=True)
@@ -90,3 +89,83 @@ class Bank:
     @property
     def points(self) -> float:
         return sum(item.points for item in (*self.tasks, *self.written))
+
+
+class BankError(Exception):
+    """A bank that can't be used: what is wrong, and where."""
+
+
+def variant(reference: Callable[..., Any], name: str, *edits: tuple[str, str]) -> Callable[..., Any]:
+    """The reference with pieces of its source exchanged (old, new), under another name: a mistake shown by its lines.
+
+    Errors: BankError where an old piece does not stand in the source exactly once.
+    """
+    source = inspect.getsource(reference).replace(f"def {reference.__name__}(", f"def {name}(", 1)
+    for old, new in edits:
+        if source.count(old) != 1:
+            raise BankError(
+                f"{name}: {old!r} stands {source.count(old)} times in {reference.__name__}, not once."
+            )
+        source = source.replace(old, new)
+    file = f"<{name}, a variant of {reference.__name__} in {reference.__module__}>"
+    # inspect.getsource and tracebacks find the variant's lines as they find a file's.
+    linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
+    made: dict[str, Any] = {}
+    exec(compile(source, file, "exec"), reference.__globals__, made)
+    return cast("Callable[..., Any]", made[name])
+
+
+def load_bank(folder: Path) -> Bank:
+    """The BANK of `folder`/tasks.py."""
+    path = folder / "tasks.py"
+    spec = importlib.util.spec_from_file_location(f"tasks_of_{folder.name}", path)
+    if spec is None or spec.loader is None or not path.is_file():
+        raise BankError(f"{path} is missing: a problem set needs its bank of tasks there.")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    bank = getattr(module, "BANK", None)
+    if not isinstance(bank, Bank):
+        raise BankError(f"{path} must define BANK, a course_lib.grading.bank.Bank.")
+    return bank
+
+
+def visible_cases(bank: Bank) -> list[TaskCases]:
+    """The cases that students get: the same for everybody."""
+    return [draw_cases(task, f"visible/{bank.name}/{task.name}".encode()) for task in bank.tasks]
+
+
+def draw_cases(task: Task, seed: bytes, *, rounds: int = 1) -> TaskCases:
+    """Cases of every part, drawn anew from the seed, with what the reference and each mistake give for them."""
+    numbers = np.frombuffer(hashlib.sha256(seed).digest(), dtype=np.uint32).tolist()
+    frame = TaskCases(
+        name=task.name,
+        signature=f"{task.name}{inspect.signature(task.reference)}",
+        required=_required(task.reference),
+        parts=tuple(PartInfo(part.name, part.points, part.title) for part in task.parts),
+        hints={mistake.name: mistake.hint for mistake in task.mistakes},
+        see=task.see,
+        rtol=task.rtol,
+        atol=task.atol,
+        cases=(),
+    )
+    cases = [
+        _case(frame, task, part, inputs)
+        for index, part in enumerate(task.parts)
+        for round_ in range(rounds)
+        for inputs in part.draw(np.random.default_rng([*numbers, index, round_]))
+    ]
+    return replace(frame, cases=tuple(cases))
+
+
+def _case(frame: TaskCases, task: Task, part: Part, inputs: Inputs) -> Case:
+    return Case(
+        part=part.name,
+        inputs=inputs,
+        right=call(task.reference, frame, inputs),
+        mistakes={mistake.name: call(mistake.function, frame, inputs) for mistake in task.mistakes},
+    )
+
+
+def _required(function: Callable[..., Any]) -> tuple[str, ...]:
+    parameters = inspect.signature(function).parameters.values()
+    return tuple(parameter.name for parameter in parameters if parameter.default is inspect.Parameter.empty)

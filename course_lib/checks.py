@@ -1,0 +1,393 @@
+"""Holds a student's function against cases, and names the mistake that it makes.
+
+A case is data, never code: inputs, and what the right answer and each named mistake give for them. The same
+comparison serves the check in the notebook (`load`) and the hidden one at grading.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import io
+import json
+import linecache
+import warnings
+import zipfile
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+Function = Callable[..., Any]
+Inputs = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Text:
+    """A text in the languages of the course."""
+
+    ko: str
+    en: str
+
+    def in_language(self, language: str) -> str:
+        return self.en if language == "en" else self.ko
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a call gave: a value, or the name of an exception; and whether it changed its inputs."""
+
+    value: np.ndarray | None = None
+    error: str | None = None
+    changed: bool = False
+    detail: str = ""  # the error's message and line, for its author only
+
+
+@dataclass(frozen=True)
+class Case:
+    """Inputs of one call, and the outcome of the right answer and of each named mistake."""
+
+    part: str
+    inputs: Inputs
+    right: Outcome
+    mistakes: dict[str, Outcome]
+
+
+@dataclass(frozen=True)
+class PartInfo:
+    name: str
+    points: float
+    title: Text
+
+
+@dataclass(frozen=True)
+class TaskCases:
+    """All that a check of one task needs to know."""
+
+    name: str
+    signature: str
+    required: tuple[str, ...]  # passed by position, so that their names are the student's own
+    parts: tuple[PartInfo, ...]
+    hints: dict[str, Text]
+    see: str
+    rtol: float
+    atol: float
+    cases: tuple[Case, ...]
+
+    @property
+    def points(self) -> float:
+        return sum(part.points for part in self.parts)
+
+
+@dataclass(frozen=True)
+class PartVerdict:
+    """Whether a part is earned; if not, the case and outcome that fail first, and the mistake that explains them."""
+
+    part: PartInfo
+    failed: Case | None = None
+    outcome: Outcome | None = None
+    mistake: str | None = None
+
+    @property
+    def earned(self) -> bool:
+        return self.failed is None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    task: TaskCases
+    parts: tuple[PartVerdict, ...]
+
+    @property
+    def points(self) -> float:
+        return sum(verdict.part.points for verdict in self.parts if verdict.earned)
+
+    @property
+    def mistakes(self) -> list[str]:
+        """The named mistakes that explain the lost parts, each once."""
+        return list(dict.fromkeys(verdict.mistake for verdict in self.parts if verdict.mistake))
+
+
+def load(path: str | Path = "cases.npz", language: str = "ko") -> Checker:
+    """The checks of a problem set, from the file beside its notebook; says in one line that all is in place."""
+    checker = Checker({task.name: task for task in load_cases(path)}, language)
+    print(_SAY[language]["ready"].format(count=len(checker.tasks), numpy=np.__version__))
+    return checker
+
+
+@dataclass(frozen=True)
+class Checker:
+    """`check("scores", scores)` prints what holds and what does not."""
+
+    tasks: dict[str, TaskCases]
+    language: str = "ko"
+
+    def __call__(self, task: str, function: Function) -> None:
+        if task not in self.tasks:
+            raise ValueError(f"no task {task!r} in this problem set: there are {', '.join(self.tasks)}")
+        print(report(judge(self.tasks[task], function), self.language))
+
+
+def judge(task: TaskCases, function: Function) -> Verdict:
+    """Calls the function on every case, and decides each part."""
+    outcomes = [call(function, task, case.inputs) for case in task.cases]
+    everywhere = _explaining(task, list(zip(task.cases, outcomes, strict=True)))
+    return Verdict(task, tuple(_judge_part(task, part, outcomes, everywhere) for part in task.parts))
+
+
+def call(function: Function, task: TaskCases, inputs: Inputs) -> Outcome:
+    """The outcome of one call on copies of the inputs. Warnings and output on stderr cost nothing."""
+    given = copy.deepcopy(inputs)
+    named = {name: value for name, value in given.items() if name not in task.required}
+    try:
+        with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
+            warnings.simplefilter("ignore")
+            result = function(*(given[name] for name in task.required), **named)
+            value = _as_array(result)
+    except Exception as error:
+        return Outcome(
+            error=type(error).__name__, changed=_differ(given, inputs), detail=_where(error, function)
+        )
+    if value is None:
+        return Outcome(error=_not_an_array(result), changed=_differ(given, inputs))
+    return Outcome(value=value, changed=_differ(given, inputs))
+
+
+def agree(first: Outcome, second: Outcome, *, rtol: float, atol: float) -> bool:
+    """Whether two outcomes are the same: the same exception, or arrays of one shape and kind, close in value."""
+    if first.changed != second.changed or first.error != second.error:
+        return False
+    if first.value is None or second.value is None:
+        return first.value is second.value
+    if first.value.shape != second.value.shape or (first.value.dtype == bool) != (second.value.dtype == bool):
+        return False
+    return bool(np.allclose(first.value, second.value, rtol=rtol, atol=atol, equal_nan=True))
+
+
+def report(verdict: Verdict, language: str, *, hidden: bool = False) -> str:
+    """The verdict for its author to read. With `hidden`, nothing of the inputs or values shows."""
+    say, task = _SAY[language], verdict.task
+    lines = [f"{task.name}: {verdict.points:g} / {task.points:g} {say['points']}"]
+    if all(part.outcome and part.outcome.error == "NotImplementedError" for part in verdict.parts):
+        return "\n".join([*lines, f"  {say['unwritten'].format(signature=task.signature)}"])
+    for part in verdict.parts:
+        title = part.part.title.in_language(language)
+        lines.append(f"  {'✓' if part.earned else '✗'} {title} ({part.part.points:g} {say['points']})")
+        if part.failed is not None and part.outcome is not None:
+            lines += [f"      {line}" for line in _differences(part, say, hidden)]
+    for mistake in verdict.mistakes:
+        lines.append(f"  → {say['mistake']}: {task.hints[mistake].in_language(language)}")
+    if verdict.points < task.points:
+        lines.append(f"  {say['see']}: {task.see}")
+    return "\n".join(lines)
+
+
+def save_cases(path: str | Path, tasks: Iterable[TaskCases]) -> None:
+    """Writes the tasks as arrays and one JSON text, without pickle; equal arrays are kept once."""
+    arrays: dict[str, np.ndarray] = {}
+    names: dict[tuple[Any, ...], str] = {}
+
+    def pack(value: Any) -> Any:
+        if not isinstance(value, np.ndarray):
+            return {"value": value}
+        key = (value.dtype.str, value.shape, value.tobytes())
+        names.setdefault(key, f"array{len(names)}")
+        arrays[names[key]] = value
+        return {"array": names[key]}
+
+    described = [_describe(task, pack) for task in tasks]
+    text = json.dumps(described, ensure_ascii=False, sort_keys=True)
+    arrays["tasks"] = np.frombuffer(text.encode(), dtype=np.uint8)
+    with open(path, "wb") as file:
+        np.savez_compressed(file, allow_pickle=False, **arrays)
+
+
+def load_cases(path: str | Path) -> list[TaskCases]:
+    """The tasks that `save_cases` wrote. ValueError where the file is missing or damaged."""
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            described = json.loads(arrays["tasks"].tobytes())
+            return [_restore(task, arrays) for task in described]
+    except FileNotFoundError:
+        raise ValueError(
+            f"{path} is missing: it belongs beside the notebook. Copy it from the exercise's folder again."
+        ) from None
+    except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
+        raise ValueError(
+            f"{path} can't be read ({type(error).__name__}). Copy it from the exercise's folder again."
+        ) from error
+
+
+def _judge_part(
+    task: TaskCases, part: PartInfo, outcomes: Sequence[Outcome], everywhere: list[str]
+) -> PartVerdict:
+    pairs = [pair for pair in zip(task.cases, outcomes, strict=True) if pair[0].part == part.name]
+    failing = [(case, outcome) for case, outcome in pairs if not _agree(task, case.right, outcome)]
+    if not failing:
+        return PartVerdict(part)
+    here = everywhere or _explaining(task, failing)
+    return PartVerdict(part, *failing[0], mistake=here[0] if here else None)
+
+
+def _explaining(task: TaskCases, pairs: list[tuple[Case, Outcome]]) -> list[str]:
+    """The mistakes that give just these outcomes in all of these cases, and are wrong in one of them."""
+    if all(_agree(task, case.right, outcome) for case, outcome in pairs):
+        return []
+    return [
+        name
+        for name in task.hints
+        if all(_agree(task, case.mistakes[name], outcome) for case, outcome in pairs)
+    ]
+
+
+def _agree(task: TaskCases, first: Outcome, second: Outcome) -> bool:
+    return agree(first, second, rtol=task.rtol, atol=task.atol)
+
+
+def _as_array(result: Any) -> np.ndarray | None:
+    """The result as numbers or booleans, from whatever array library; None where it is something else."""
+    if result is None:
+        return None
+    if hasattr(result, "detach"):  # a Torch tensor, which may carry a gradient or lie on a GPU
+        result = result.detach().cpu()
+    try:
+        value = np.asarray(result)
+    except (TypeError, ValueError):
+        return None
+    return np.array(value) if value.dtype.kind in "biuf" else None
+
+
+def _not_an_array(result: Any) -> str:
+    return "returned None" if result is None else f"returned {type(result).__name__}"
+
+
+def _differ(given: Inputs, inputs: Inputs) -> bool:
+    arrays = [name for name, value in inputs.items() if isinstance(value, np.ndarray)]
+    return any(
+        given[name].shape != inputs[name].shape or given[name].tobytes() != inputs[name].tobytes()
+        for name in arrays
+    )
+
+
+def _where(error: BaseException, function: Function) -> str:
+    """The error's message, with the last line of the author's own code that it passed through."""
+    code = getattr(function, "__code__", None)
+    frames, trace = [], error.__traceback__
+    while trace is not None:
+        if code is not None and trace.tb_frame.f_code.co_filename == code.co_filename:
+            frames.append((trace.tb_frame.f_code.co_filename, trace.tb_lineno))
+        trace = trace.tb_next
+    if not frames:
+        return str(error)
+    line = linecache.getline(*frames[-1]).strip()
+    return f"{error} [{line}]" if line else str(error)
+
+
+def _differences(part: PartVerdict, say: dict[str, str], hidden: bool) -> list[str]:
+    assert part.failed is not None and part.outcome is not None
+    outcome, right = part.outcome, part.failed.right
+    if outcome.value is None:
+        detail = "" if hidden or not outcome.detail else f": {outcome.detail}"
+        return [f"{say['raised']} {outcome.error}{detail}"]
+    if outcome.changed and not right.changed:
+        return [say["changed"]]
+    if hidden or right.value is None:
+        return []
+    shapes = [f"{name} {np.shape(value)}" for name, value in part.failed.inputs.items() if np.ndim(value)]
+    lines = [f"{say['inputs']} {', '.join(shapes)}"] if shapes else []
+    if outcome.value.shape != right.value.shape:
+        return [*lines, say["shape"].format(expected=right.value.shape, got=outcome.value.shape)]
+    if (outcome.value.dtype == bool) != (right.value.dtype == bool):
+        return [*lines, say["dtype"].format(expected=right.value.dtype, got=outcome.value.dtype)]
+    return [*lines, _first_difference(part.failed, outcome.value, right.value, say)]
+
+
+def _first_difference(case: Case, got: np.ndarray, expected: np.ndarray, say: dict[str, str]) -> str:
+    close = np.isclose(got, expected, rtol=1e-5, atol=1e-6, equal_nan=True)
+    index = tuple(int(i) for i in np.argwhere(~close)[0]) if not close.all() else ()
+    return say["entry"].format(index=list(index), expected=f"{expected[index]:.6g}", got=f"{got[index]:.6g}")
+
+
+def _describe(task: TaskCases, pack: Callable[[Any], Any]) -> dict[str, Any]:
+    def outcome(given: Outcome) -> dict[str, Any]:
+        return {"value": pack(given.value), "error": given.error, "changed": given.changed}
+
+    return {
+        "name": task.name,
+        "signature": task.signature,
+        "required": list(task.required),
+        "parts": [[part.name, part.points, part.title.ko, part.title.en] for part in task.parts],
+        "hints": [[name, hint.ko, hint.en] for name, hint in task.hints.items()],
+        "see": task.see,
+        "tolerance": [task.rtol, task.atol],
+        "cases": [
+            {
+                "part": case.part,
+                "inputs": [[name, pack(value)] for name, value in case.inputs.items()],
+                "right": outcome(case.right),
+                "mistakes": [[name, outcome(given)] for name, given in case.mistakes.items()],
+            }
+            for case in task.cases
+        ],
+    }
+
+
+def _restore(task: dict[str, Any], arrays: Any) -> TaskCases:
+    def unpack(packed: dict[str, Any]) -> Any:
+        return arrays[packed["array"]] if "array" in packed else packed["value"]
+
+    def outcome(given: dict[str, Any]) -> Outcome:
+        return Outcome(value=unpack(given["value"]), error=given["error"], changed=given["changed"])
+
+    rtol, atol = task["tolerance"]
+    return TaskCases(
+        name=task["name"],
+        signature=task["signature"],
+        required=tuple(task["required"]),
+        parts=tuple(PartInfo(name, points, Text(ko, en)) for name, points, ko, en in task["parts"]),
+        hints={name: Text(ko, en) for name, ko, en in task["hints"]},
+        see=task["see"],
+        rtol=rtol,
+        atol=atol,
+        cases=tuple(
+            Case(
+                part=case["part"],
+                inputs={name: unpack(value) for name, value in case["inputs"]},
+                right=outcome(case["right"]),
+                mistakes={name: outcome(given) for name, given in case["mistakes"]},
+            )
+            for case in task["cases"]
+        ),
+    )
+
+
+_SAY = {
+    "ko": {
+        "ready": "준비됐습니다: 과제 {count}개, NumPy {numpy}.",
+        "points": "점",
+        "unwritten": "아직 작성하지 않았습니다. {signature} 를 완성하세요.",
+        "mistake": "이런 실수와 결과가 같습니다",
+        "see": "책에서 볼 곳",
+        "raised": "함수가 값을 내지 못했습니다:",
+        "changed": "입력 배열의 내용이 바뀌었습니다. 입력은 그대로 두고 새 배열을 돌려주세요.",
+        "inputs": "입력:",
+        "shape": "shape이 {expected} 이어야 하는데 {got} 입니다.",
+        "dtype": "dtype이 {expected} 이어야 하는데 {got} 입니다.",
+        "entry": "처음 다른 값은 {index} 번째입니다: 기대한 값 {expected}, 나온 값 {got}.",
+    },
+    "en": {
+        "ready": "All is in place: {count} tasks, NumPy {numpy}.",
+        "points": "points",
+        "unwritten": "Not written yet. Complete {signature}.",
+        "mistake": "This is what comes out of the following mistake",
+        "see": "In the book",
+        "raised": "The function gave no value:",
+        "changed": "The input arrays were changed. Leave them as they are and return a new array.",
+        "inputs": "Inputs:",
+        "shape": "The shape should be {expected}; it is {got}.",
+        "dtype": "The dtype should be {expected}; it is {got}.",
+        "entry": "The first entry that differs is {index}: expected {expected}, got {got}.",
+    },
+}

@@ -1,0 +1,1062 @@
+"""Problem set 1, Computation: the bank of its tasks."""
+
+import numpy as np
+
+from course_lib.checks import Text
+from course_lib.grading.bank import Bank, Mistake, Part, Task, Written, variant
+
+
+def everywhere(parts):
+    """The names of all parts: what a mistake loses that shows in every case."""
+    return frozenset(part.name for part in parts)
+
+
+# --- Task 1: scores -------------------------------------------------------------------------------------------
+
+
+def scores(q, k):
+    """q (..., n_q, d_k), k (..., n_k, d_k) -> S (..., n_q, n_k)"""
+    return q @ np.swapaxes(k, -1, -2)
+
+
+def draw_two_lengths(rng):
+    return [{"q": rng.normal(size=(5, 3)), "k": rng.normal(size=(7, 3))}]
+
+
+def draw_score_batches(rng):
+    return [
+        {"q": rng.normal(size=(2, 5, 3)), "k": rng.normal(size=(2, 7, 3))},
+        {"q": rng.normal(size=(2, 3, 5, 11)), "k": rng.normal(size=(3, 7, 11))},
+    ]
+
+
+def draw_large_scores(rng):
+    # 300 * 300 leaves the range of float16; the sums of whole numbers are exact in float32.
+    return [{"q": 300.0 * rng.integers(1, 5, (5, 3)), "k": 300.0 * rng.integers(1, 5, (7, 3))}]
+
+
+SCORE_PARTS = (
+    Part("two_lengths", 1, Text("n_q ≠ n_k 인 한 쌍", "one pair with n_q ≠ n_k"), draw_two_lengths),
+    Part("batches", 1, Text("batch 축", "batch axes"), draw_score_batches),
+    Part("large", 1, Text("큰 값", "large values"), draw_large_scores),
+)
+
+
+def cosine_similarity(q, k):
+    unit_q = q / np.linalg.norm(q, axis=-1, keepdims=True)
+    unit_k = k / np.linalg.norm(k, axis=-1, keepdims=True)
+    return unit_q @ np.swapaxes(unit_k, -1, -2)
+
+
+def half_precision_scores(q, k):
+    return q.astype(np.float16) @ np.swapaxes(k, -1, -2).astype(np.float16)
+
+
+def scores_by_einsum(q, k):
+    return np.einsum("...id,...jd->...ij", q, k)
+
+
+def scores_by_loops(q, k):
+    batch = np.broadcast_shapes(q.shape[:-2], k.shape[:-2])
+    q, k = np.broadcast_to(q, batch + q.shape[-2:]), np.broadcast_to(k, batch + k.shape[-2:])
+    result = np.empty((*batch, q.shape[-2], k.shape[-2]))
+    for *b, i, j in np.ndindex(result.shape):
+        result[(*b, i, j)] = sum(q[(*b, i, d)] * k[(*b, j, d)] for d in range(q.shape[-1]))
+    return result
+
+
+def scores_by_broadcasting(q, k):
+    return (q[..., :, None, :] * k[..., None, :, :]).sum(axis=-1)
+
+
+def scores_in_torch(q, k):
+    import torch
+
+    return torch.as_tensor(q) @ torch.as_tensor(k).transpose(-1, -2)
+
+
+def scores_in_float32(q, k):
+    return np.matmul(q.astype("float32"), np.moveaxis(k, -1, -2).astype("float32"))
+
+
+SCORES = Task(
+    name="scores",
+    reference=scores,
+    parts=SCORE_PARTS,
+    see="computation.html#score",
+    mistakes=(
+        Mistake(
+            variant(
+                scores, "keys_against_queries", ("q @ np.swapaxes(k, -1, -2)", "k @ np.swapaxes(q, -1, -2)")
+            ),
+            Text(
+                "K 와 Q 의 자리가 바뀌었습니다. row 하나가 Query 하나의 비교 결과여야 하므로 shape은 (n_q, n_k) 입니다.",
+                "K and Q have changed places. One row holds one Query's comparisons, so the shape is (n_q, n_k).",
+            ),
+            everywhere(SCORE_PARTS),
+        ),
+        Mistake(
+            variant(scores, "already_scaled", ("(k, -1, -2)", "(k, -1, -2) / np.sqrt(q.shape[-1])")),
+            Text(
+                "√d_k 로 이미 나누었습니다. Score는 나누기 전의 내적이고, scaling은 다음 단계입니다.",
+                "This is divided by √d_k already. A score is the dot product itself; scaling is the next step.",
+            ),
+            everywhere(SCORE_PARTS),
+        ),
+        Mistake(
+            variant(scores, "elementwise_product", ("q @ np.swapaxes(k, -1, -2)", "q * k")),
+            Text(
+                "원소별 곱입니다. Query와 Key의 모든 쌍에 대해 d_k 축을 따라 더한 내적이 필요합니다.",
+                "This multiplies entry by entry. Every pair of a Query and a Key needs a dot product, summed over d_k.",
+            ),
+            everywhere(SCORE_PARTS),
+        ),
+        Mistake(
+            variant(scores, "all_axes_reversed", ("np.swapaxes(k, -1, -2)", "k.T")),
+            Text(
+                ".T 는 모든 축을 뒤집습니다. batch 축은 두고 마지막 두 축만 바꾸세요 (np.swapaxes).",
+                ".T reverses all axes. Leave the batch axes and swap the last two only (np.swapaxes).",
+            ),
+            frozenset({"batches"}),
+        ),
+        Mistake(
+            variant(
+                scores, "first_keys_for_all", ("np.swapaxes(k, -1, -2)", "k.reshape(-1, *k.shape[-2:])[0].T")
+            ),
+            Text(
+                "모든 batch에 첫 번째 K 를 썼습니다. batch마다 자기 K 와 비교해야 합니다.",
+                "The first K serves every batch entry here. Each entry is compared with its own K.",
+            ),
+            frozenset({"batches"}),
+        ),
+        Mistake(
+            cosine_similarity,
+            Text(
+                "벡터의 길이로 나눈 cosine similarity입니다. 내적은 길이를 그대로 반영합니다.",
+                "This is cosine similarity, divided by the vectors' lengths. A dot product keeps the lengths.",
+            ),
+            everywhere(SCORE_PARTS),
+        ),
+        Mistake(
+            variant(
+                scores,
+                "whole_number_scores",
+                ("q @ np.swapaxes(k, -1, -2)", "(q @ np.swapaxes(k, -1, -2)).astype(int)"),
+            ),
+            Text(
+                "결과를 정수로 잘라 소수 부분이 사라졌습니다. 실수 dtype을 유지하세요.",
+                "The result is cut to whole numbers. Keep a floating dtype.",
+            ),
+            frozenset({"two_lengths", "batches"}),
+        ),
+        Mistake(
+            half_precision_scores,
+            Text(
+                "float16으로 계산했습니다. 자릿수가 모자라고 65504를 넘으면 inf가 됩니다.",
+                "This is computed in float16, which has too few digits and turns into inf above 65504.",
+            ),
+            everywhere(SCORE_PARTS),
+        ),
+    ),
+    right_answers=(
+        scores_by_einsum,
+        scores_by_loops,
+        scores_by_broadcasting,
+        scores_in_torch,
+        scores_in_float32,
+    ),
+)
+
+
+# --- Task 2: scale_and_mask -----------------------------------------------------------------------------------
+
+
+def scale_and_mask(scores, d_k, mask=None):
+    """scores (..., n_q, n_k), mask boolean (True = may attend) or None -> L (..., n_q, n_k)"""
+    logits = scores / np.sqrt(d_k)
+    if mask is None:
+        return logits
+    return np.where(mask, logits, -np.inf)
+
+
+def random_mask(rng, n_q, n_k):
+    """Booleans (n_q, n_k): every row has an allowed Key and a masked one, and no Key is allowed to all."""
+    mask = rng.random((n_q, n_k)) < 0.5
+    mask[:, 0], mask[:, 1] = True, False
+    return np.take_along_axis(mask, rng.permuted(np.tile(np.arange(n_k), (n_q, 1)), axis=1), axis=1)
+
+
+def draw_scale_only(rng):
+    return [{"scores": rng.normal(size=(5, 7)), "d_k": int(rng.choice([3, 11, 13]))}]
+
+
+def draw_square_free_mask(rng):
+    return [{"scores": rng.normal(size=(5, 7)), "d_k": 3, "mask": random_mask(rng, 5, 7)}]
+
+
+def draw_broadcast_masks(rng):
+    one_row = random_mask(rng, 1, 7)[0]
+    return [
+        {"scores": rng.normal(size=(2, 5, 7)), "d_k": 3, "mask": one_row},
+        {
+            "scores": rng.normal(size=(2, 3, 5, 7)),
+            "d_k": 11,
+            "mask": random_mask(rng, 2, 7)[:, None, None, :],
+        },
+    ]
+
+
+LOGIT_PARTS = (
+    Part("scale", 1, Text("mask 없이 scaling만", "scaling, no mask"), draw_scale_only),
+    Part("mask", 2, Text("(n_q, n_k) mask", "a mask (n_q, n_k)"), draw_square_free_mask),
+    Part("broadcast", 1, Text("broadcast되는 mask", "masks that broadcast"), draw_broadcast_masks),
+)
+
+
+def scores_overwritten(scores, d_k, mask=None):
+    scores /= np.sqrt(d_k)
+    if mask is not None:
+        scores[~np.broadcast_to(mask, scores.shape)] = -np.inf
+    return scores
+
+
+def additive_logits(scores, d_k, mask=None):
+    additive = 0.0 if mask is None else np.where(mask, 0.0, -np.inf)
+    return scores * d_k**-0.5 + additive
+
+
+def copied_logits(scores, d_k, mask=None):
+    logits = scores.copy()
+    logits *= 1 / np.sqrt(d_k)
+    if mask is not None:
+        np.putmask(logits, ~np.broadcast_to(mask, logits.shape), float("-inf"))
+    return logits
+
+
+def looped_logits(scores, d_k, mask=None):
+    allowed = np.broadcast_to(True if mask is None else mask, scores.shape)
+    logits = np.full(scores.shape, -np.inf)
+    for index in np.ndindex(scores.shape):
+        if allowed[index]:
+            logits[index] = scores[index] / d_k**0.5
+    return logits
+
+
+def logits_in_torch(scores, d_k, mask=None):
+    import torch
+
+    logits = torch.as_tensor(scores) / d_k**0.5
+    return logits if mask is None else logits.masked_fill(~torch.as_tensor(mask), -torch.inf)
+
+
+SCALE_AND_MASK = Task(
+    name="scale_and_mask",
+    reference=scale_and_mask,
+    parts=LOGIT_PARTS,
+    see="computation.html#scale-and-mask",
+    mistakes=(
+        Mistake(
+            variant(scale_and_mask, "divided_by_d_k", ("np.sqrt(d_k)", "d_k")),
+            Text(
+                "d_k 로 나누었습니다. 표준편차인 √d_k 로 나눕니다.",
+                "This divides by d_k. Divide by the standard deviation, √d_k.",
+            ),
+            everywhere(LOGIT_PARTS),
+        ),
+        Mistake(
+            variant(scale_and_mask, "not_scaled", ("scores / np.sqrt(d_k)", "scores.copy()")),
+            Text("√d_k 로 나누는 scaling이 빠졌습니다.", "The scaling by √d_k is missing."),
+            everywhere(LOGIT_PARTS),
+        ),
+        Mistake(
+            variant(scale_and_mask, "inverted_mask", ("logits, -np.inf", "-np.inf, logits")),
+            Text(
+                "mask를 반대로 읽었습니다. True 는 '볼 수 있음'이고, False 인 자리가 −∞ 입니다.",
+                "The mask is read the wrong way round. True means may attend; −∞ goes where it is False.",
+            ),
+            frozenset({"mask", "broadcast"}),
+        ),
+        Mistake(
+            variant(scale_and_mask, "large_number_for_infinity", ("-np.inf", "-1e9")),
+            Text(
+                "−1e9 같은 유한한 수는 −∞ 가 아닙니다. 더 작은 score나 모두 가려진 row에서 틀립니다. -np.inf 를 쓰세요.",
+                "A finite number such as −1e9 is not −∞: smaller scores and rows that are masked throughout go wrong. "
+                "Write -np.inf.",
+            ),
+            frozenset({"mask", "broadcast"}),
+        ),
+        Mistake(
+            variant(scale_and_mask, "mask_multiplied", ("np.where(mask, logits, -np.inf)", "logits * mask")),
+            Text(
+                "mask를 곱하면 가려진 logit이 0 이 되고, exp(0) = 1 이라 오히려 비중을 얻습니다.",
+                "Multiplying by the mask makes a masked logit 0, and exp(0) = 1 gives it weight.",
+            ),
+            frozenset({"mask", "broadcast"}),
+        ),
+        Mistake(
+            variant(
+                scale_and_mask,
+                "infinity_multiplied",
+                ("np.where(mask, logits, -np.inf)", "logits + (1 - mask) * -np.inf"),
+            ),
+            Text(
+                "0 × ∞ 는 NaN입니다. 곱하지 말고 np.where 로 고르세요.",
+                "0 × ∞ is NaN. Select with np.where; don't multiply.",
+            ),
+            frozenset({"mask", "broadcast"}),
+        ),
+        Mistake(
+            variant(scale_and_mask, "boolean_added", ("np.where(mask, logits, -np.inf)", "logits + mask")),
+            Text(
+                "boolean을 그대로 더해 logit에 1 이 더해졌을 뿐 아무것도 가려지지 않았습니다.",
+                "Adding the boolean itself only adds 1 to some logits; nothing is masked.",
+            ),
+            frozenset({"mask", "broadcast"}),
+        ),
+        Mistake(
+            variant(
+                scale_and_mask,
+                "keys_removed",
+                ("np.where(mask, logits, -np.inf)", "logits[..., mask.reshape(-1, mask.shape[-1])[0]]"),
+            ),
+            Text(
+                "가려진 Key의 열을 지웠습니다. Mask는 shape를 줄이지 않고 그 자리에 −∞ 를 둡니다.",
+                "The masked Keys' columns are removed. A mask keeps the shape and puts −∞ in their place.",
+            ),
+            frozenset({"mask", "broadcast"}),
+        ),
+        Mistake(
+            variant(
+                scale_and_mask,
+                "fails_without_mask",
+                ("    if mask is None:\n        return logits\n", ""),
+                ("np.where(mask, logits, -np.inf)", "np.where(~mask, -np.inf, logits)"),
+            ),
+            Text(
+                "mask=None 일 때 실패합니다. mask가 없으면 모든 Key를 볼 수 있습니다.",
+                "This fails for mask=None. Without a mask, every Key may be attended to.",
+            ),
+            frozenset({"scale"}),
+        ),
+        Mistake(
+            scores_overwritten,
+            Text(
+                "입력 scores를 제자리에서 바꾸었습니다 (/=, 대입). 새 배열에 계산하세요.",
+                "The input scores are changed in place (/=, assignment). Compute into a new array.",
+            ),
+            everywhere(LOGIT_PARTS),
+        ),
+    ),
+    right_answers=(additive_logits, copied_logits, looped_logits, logits_in_torch),
+)
+
+
+# --- Task 3: softmax ------------------------------------------------------------------------------------------
+
+
+def softmax(logits):
+    """logits (..., n_q, n_k) -> A (..., n_q, n_k): rows sum to 1; a row of -inf only becomes 0"""
+    highest = logits.max(axis=-1, keepdims=True)
+    exponentials = np.exp(logits - np.where(np.isneginf(highest), 0.0, highest))
+    total = exponentials.sum(axis=-1, keepdims=True)
+    return exponentials / np.where(total == 0, 1.0, total)
+
+
+def draw_rows(rng):
+    logits = rng.normal(size=(5, 7))
+    return [{"logits": logits}, {"logits": np.where(random_mask(rng, 5, 7), logits, -np.inf)}]
+
+
+def draw_logit_batches(rng):
+    return [{"logits": rng.normal(size=(3, 5, 7))}, {"logits": rng.normal(size=(2, 3, 5, 7))}]
+
+
+def draw_large_logits(rng):
+    # Whole numbers: their differences are exact in float32, so that only an overflow can go wrong.
+    rows = rng.integers(-3, 4, (5, 7)).astype(float)
+    rows[:, 0] = 4.0
+    return [{"logits": rows + 1e4 * np.array([[1.0], [-1.0], [0.5], [-0.5], [0.0]])}]
+
+
+def draw_dead_row(rng):
+    logits = np.where(random_mask(rng, 5, 7), rng.normal(size=(5, 7)), -np.inf)
+    logits[rng.integers(5)] = -np.inf
+    return [{"logits": logits}]
+
+
+WEIGHT_PARTS = (
+    Part("rows", 2, Text("Query마다 Keys 위에서", "over the Keys of each Query"), draw_rows),
+    Part("batches", 1, Text("batch 축", "batch axes"), draw_logit_batches),
+    Part("large", 1, Text("±10000 근처의 logits", "logits around ±10000"), draw_large_logits),
+    Part("dead_row", 1, Text("모두 가려진 row", "a row that is masked throughout"), draw_dead_row),
+)
+
+
+def no_exponential(logits):
+    shares = np.where(np.isneginf(logits), 0.0, logits)
+    return shares / shares.sum(axis=-1, keepdims=True)
+
+
+def all_to_the_largest(logits):
+    highest = logits.max(axis=-1, keepdims=True)
+    return np.where(
+        np.isneginf(highest), 0.0, 1.0 * (np.arange(logits.shape[-1]) == logits.argmax(-1)[..., None])
+    )
+
+
+def logits_overwritten(logits):
+    highest = logits.max(axis=-1, keepdims=True)
+    logits -= np.where(np.isneginf(highest), 0.0, highest)
+    np.exp(logits, out=logits)
+    total = logits.sum(axis=-1, keepdims=True)
+    logits /= np.where(total == 0, 1.0, total)
+    return logits
+
+
+def softmax_by_loops(logits):
+    weights = np.zeros(logits.shape)
+    for row in np.ndindex(logits.shape[:-1]):
+        highest = max(logits[row])
+        if highest > -np.inf:
+            exponentials = [np.exp(x - highest) for x in logits[row]]
+            weights[row] = [x / sum(exponentials) for x in exponentials]
+    return weights
+
+
+def softmax_by_logsumexp(logits):
+    highest = np.nan_to_num(logits.max(axis=-1, keepdims=True), neginf=0.0)
+    with np.errstate(divide="ignore"):
+        total = np.log(np.sum(np.exp(logits - highest), axis=-1, keepdims=True)) + highest
+    return np.exp(logits - np.where(np.isneginf(total), 0.0, total))
+
+
+def softmax_mended(logits):
+    with np.errstate(invalid="ignore"):
+        shifted = np.exp(logits - np.max(logits, -1)[..., None])
+        return np.nan_to_num(shifted / shifted.sum(-1)[..., None], nan=0.0)
+
+
+def softmax_in_torch(logits):
+    import torch
+
+    return torch.softmax(torch.as_tensor(logits), dim=-1).nan_to_num(0.0)
+
+
+SOFTMAX = Task(
+    name="softmax",
+    reference=softmax,
+    parts=WEIGHT_PARTS,
+    see="computation.html#softmax-over-keys",
+    mistakes=(
+        Mistake(
+            variant(
+                softmax,
+                "softmax_over_queries",
+                ("logits.max(axis=-1, keepdims=True)", "logits.max(axis=-2, keepdims=True)"),
+                ("sum(axis=-1", "sum(axis=-2"),
+            ),
+            Text(
+                "Softmax가 Query 축을 따라 계산되었습니다. 한 Query의 비중을 Keys 사이에 나누므로 Key 축(axis=-1)입니다.",
+                "Softmax runs over the Queries here. One Query's weight is shared among the Keys: axis=-1.",
+            ),
+            everywhere(WEIGHT_PARTS),
+        ),
+        Mistake(
+            variant(
+                softmax,
+                "softmax_over_everything",
+                ("logits.max(axis=-1, keepdims=True)", "logits.max()"),
+                ("sum(axis=-1, keepdims=True)", "sum()"),
+            ),
+            Text(
+                "행렬 전체의 합이 1 이 되었습니다. row마다 합이 1 이어야 합니다 (axis=-1, keepdims=True).",
+                "The whole matrix sums to 1. Each row has to (axis=-1, keepdims=True).",
+            ),
+            everywhere(WEIGHT_PARTS),
+        ),
+        Mistake(
+            variant(softmax, "second_axis", ("max(axis=-1", "max(axis=1"), ("sum(axis=-1", "sum(axis=1")),
+            Text(
+                "axis=1 은 행렬 하나일 때만 Key 축입니다. batch가 있으면 마지막 축 axis=-1 을 쓰세요.",
+                "axis=1 is the Key axis of a single matrix only. With batch axes it is the last one, axis=-1.",
+            ),
+            frozenset({"batches"}),
+        ),
+        Mistake(
+            variant(
+                softmax,
+                "no_maximum_subtracted",
+                ("logits - np.where(np.isneginf(highest), 0.0, highest)", "logits"),
+            ),
+            Text(
+                "exp(10000)은 overflow이고, exp(-10000)은 0 입니다. row의 최댓값을 먼저 빼면 결과는 같고 안전합니다.",
+                "exp(10000) overflows and exp(-10000) is 0. Subtract the row's maximum first: the result is the same.",
+            ),
+            frozenset({"large"}),
+        ),
+        Mistake(
+            variant(softmax, "maximum_of_everything", ("logits.max(axis=-1, keepdims=True)", "logits.max()")),
+            Text(
+                "배열 전체의 최댓값을 뺐습니다. 다른 row는 모두 0 으로 사라질 수 있으니 row마다 자기 최댓값을 빼세요.",
+                "The maximum of the whole array is subtracted, and other rows may vanish. Subtract each row's own.",
+            ),
+            frozenset({"large"}),
+        ),
+        Mistake(
+            variant(
+                softmax,
+                "dead_row_undefined",
+                ("np.where(np.isneginf(highest), 0.0, highest)", "highest"),
+                ("np.where(total == 0, 1.0, total)", "total"),
+            ),
+            Text(
+                "모두 가려진 row가 NaN이 되었습니다 (−∞ − (−∞)). 볼 Key가 없는 Query의 weights는 0 입니다.",
+                "A row that is masked throughout became NaN (−∞ − (−∞)). A Query without a Key has weights 0.",
+            ),
+            frozenset({"dead_row"}),
+        ),
+        Mistake(
+            variant(
+                softmax,
+                "dead_row_uniform",
+                ("    highest =", "    logits = np.where(np.isneginf(logits), -1e9, logits)\n    highest ="),
+            ),
+            Text(
+                "모두 가려진 row가 고르게 나뉘어, 볼 수 없는 Values의 평균을 읽습니다. 그 weights는 0 이어야 합니다.",
+                "A row that is masked throughout became uniform and reads the mean of forbidden Values. It has to be 0.",
+            ),
+            frozenset({"dead_row"}),
+        ),
+        Mistake(
+            no_exponential,
+            Text(
+                "지수함수 없이 합으로만 나누었습니다. 음수 logit은 음수 비중이 됩니다.",
+                "This divides by the sum without the exponential: a negative logit gives a negative weight.",
+            ),
+            everywhere(WEIGHT_PARTS),
+        ),
+        Mistake(
+            all_to_the_largest,
+            Text(
+                "가장 큰 Key 하나만 골랐습니다 (argmax). Softmax는 다른 Keys에도 비중을 남깁니다.",
+                "Only the largest Key is chosen (argmax). Softmax leaves weight to the others.",
+            ),
+            everywhere(WEIGHT_PARTS),
+        ),
+        Mistake(
+            logits_overwritten,
+            Text(
+                "입력 logits를 제자리에서 바꾸었습니다 (-=, out=). 새 배열에 계산하세요.",
+                "The input logits are changed in place (-=, out=). Compute into a new array.",
+            ),
+            everywhere(WEIGHT_PARTS),
+        ),
+    ),
+    right_answers=(softmax_by_loops, softmax_by_logsumexp, softmax_mended, softmax_in_torch),
+)
+
+
+# --- Task 4: attention ----------------------------------------------------------------------------------------
+
+
+def attention(q, k, v, mask=None, scale=None):
+    """q (..., n_q, d_k), k (..., n_k, d_k), v (..., n_k, d_v), mask (..., n_q, n_k) -> O (..., n_q, d_v)"""
+    scale = 1 / np.sqrt(q.shape[-1]) if scale is None else scale
+    logits = q @ np.swapaxes(k, -1, -2) * scale
+    if mask is not None:
+        logits = np.where(mask, logits, -np.inf)
+    highest = logits.max(axis=-1, keepdims=True)
+    exponentials = np.exp(logits - np.where(np.isneginf(highest), 0.0, highest))
+    total = exponentials.sum(axis=-1, keepdims=True)
+    return exponentials / np.where(total == 0, 1.0, total) @ v
+
+
+def random_qkv(rng):
+    return {"q": rng.normal(size=(5, 3)), "k": rng.normal(size=(7, 3)), "v": rng.normal(size=(7, 2))}
+
+
+def draw_plain(rng):
+    return [random_qkv(rng)]
+
+
+def draw_attention_batches(rng):
+    return [
+        {"q": rng.normal(size=(2, 5, 3)), "k": rng.normal(size=(2, 7, 3)), "v": rng.normal(size=(2, 7, 11))},
+        {"q": rng.normal(size=(2, 11, 5, 3)), "k": rng.normal(size=(11, 7, 3)), "v": rng.normal(size=(7, 2))},
+    ]
+
+
+def draw_masked(rng):
+    inputs, mask = random_qkv(rng), random_mask(rng, 5, 7)
+    hidden = rng.integers(7)
+    mask[:, hidden] = False
+    mask[~mask.any(axis=1), (hidden + 1) % 7] = True
+    inputs["v"][hidden] = 1e3
+    return [{**inputs, "mask": mask}]
+
+
+def draw_dead_query(rng):
+    mask = random_mask(rng, 5, 7)
+    mask[rng.integers(5)] = False
+    return [{**random_qkv(rng), "mask": mask}]
+
+
+def draw_extremes(rng):
+    # The largest score wins by far, so that the answer is exact in every precision that does not overflow.
+    inputs = random_qkv(rng)
+    inputs["q"] = rng.integers(1, 4, (5, 3)).astype(float)
+    inputs["k"] = 1e4 * rng.permutation(np.arange(-3.0, 4.0))[:, None] * np.ones((7, 3))
+    far_below = {**inputs, "k": np.zeros((7, 3)), "mask": np.zeros((5, 7), dtype=bool)}
+    allowed = rng.integers(7)
+    far_below["k"][allowed] = -1e10
+    far_below["mask"][:, allowed] = True
+    return [inputs, far_below]
+
+
+def draw_scales(rng):
+    return [{**random_qkv(rng), "scale": 0.25}, {**random_qkv(rng), "scale": 0.0}]
+
+
+OUTPUT_PARTS = (
+    Part("plain", 2, Text("mask 없이, d_v ≠ d_k", "no mask, d_v ≠ d_k"), draw_plain),
+    Part("batches", 1, Text("broadcast되는 batch", "batches that broadcast"), draw_attention_batches),
+    Part("masked", 2, Text("mask", "a mask"), draw_masked),
+    Part("dead_row", 1, Text("볼 Key가 없는 Query", "a Query that may attend to no Key"), draw_dead_query),
+    Part("extremes", 1, Text("아주 크거나 작은 scores", "very large and very small scores"), draw_extremes),
+    Part("scale", 1, Text("주어진 scale", "a given scale"), draw_scales),
+)
+
+
+def weights_masked_afterwards(q, k, v, mask=None, scale=None):
+    scale = 1 / np.sqrt(q.shape[-1]) if scale is None else scale
+    logits = q @ np.swapaxes(k, -1, -2) * scale
+    exponentials = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    weights = exponentials / exponentials.sum(axis=-1, keepdims=True)
+    return (weights if mask is None else weights * mask) @ v
+
+
+def attention_by_loops(q, k, v, mask=None, scale=None):
+    scale = q.shape[-1] ** -0.5 if scale is None else scale
+    n_q, n_k = q.shape[-2], k.shape[-2]
+    batch = np.broadcast_shapes(q.shape[:-2], k.shape[:-2], v.shape[:-2])
+    q, k, v = (np.broadcast_to(x, batch + x.shape[-2:]) for x in (q, k, v))
+    allowed = np.broadcast_to(True if mask is None else mask, (*batch, n_q, n_k))
+    output = np.zeros((*batch, n_q, v.shape[-1]))
+    for *b, i in np.ndindex((*batch, n_q)):
+        b = tuple(b)
+        keys = [j for j in range(n_k) if allowed[(*b, i, j)]]
+        logits = [scale * sum(q[b][i] * k[b][j]) for j in keys]
+        shares = [np.exp(x - max(logits)) for x in logits]
+        for share, j in zip(shares, keys, strict=True):
+            output[(*b, i)] += share / sum(shares) * v[b][j]
+    return output
+
+
+def attention_by_einsum(q, k, v, mask=None, scale=None):
+    scale = q.shape[-1] ** -0.5 if scale is None else scale
+    logits = np.einsum("...id,...jd->...ij", q, k) * scale
+    allowed = np.ones_like(logits, dtype=bool) if mask is None else np.broadcast_to(mask, logits.shape)
+    highest = np.max(logits, axis=-1, keepdims=True, where=allowed, initial=-1e300)
+    shares = np.where(allowed, np.exp(np.where(allowed, logits - highest, 0.0)), 0.0)
+    weights = shares / np.maximum(shares.sum(axis=-1, keepdims=True), 1e-300)
+    return np.einsum("...ij,...jd->...id", weights, v)
+
+
+def attention_in_torch(q, k, v, mask=None, scale=None):
+    import torch
+
+    q, k, v = (torch.as_tensor(x) for x in (q, k, v))
+    logits = q @ k.mT * (q.shape[-1] ** -0.5 if scale is None else scale)
+    if mask is not None:
+        logits = logits.masked_fill(~torch.as_tensor(mask), -torch.inf)
+    return logits.softmax(dim=-1).nan_to_num(0.0) @ v
+
+
+def attention_in_steps(q, k, v, mask=None, scale=None):
+    def normalise(logits):
+        logits = logits - np.nan_to_num(logits.max(axis=-1, keepdims=True), neginf=0.0)
+        weights = np.exp(logits)
+        sums = weights.sum(axis=-1, keepdims=True)
+        return np.divide(weights, sums, out=np.zeros_like(weights), where=sums > 0)
+
+    if scale is None:
+        scale = 1 / q.shape[-1] ** 0.5
+    additive = 0.0 if mask is None else np.where(mask, 0.0, -np.inf)
+    return normalise((q * scale) @ k.swapaxes(-2, -1) + additive) @ v
+
+
+ATTENTION = Task(
+    name="attention",
+    reference=attention,
+    parts=OUTPUT_PARTS,
+    see="computation.html#four-operations",
+    mistakes=(
+        Mistake(
+            variant(
+                attention,
+                "queries_share_weight",
+                ("max(axis=-1", "max(axis=-2"),
+                ("sum(axis=-1", "sum(axis=-2"),
+            ),
+            Text(
+                "Softmax가 Query 축을 따라 계산되었습니다. n_q ≠ n_k 이면 차이가 드러납니다. Key 축(axis=-1)입니다.",
+                "Softmax runs over the Queries here, which n_q ≠ n_k brings to light. It runs over the Keys: axis=-1.",
+            ),
+            everywhere(OUTPUT_PARTS),
+        ),
+        Mistake(
+            variant(attention, "scaled_by_d_k", ("np.sqrt(q.shape[-1])", "q.shape[-1]")),
+            Text("d_k 로 나누었습니다. √d_k 로 나눕니다.", "This divides by d_k. Divide by √d_k."),
+            frozenset({"plain", "batches", "masked", "dead_row"}),
+        ),
+        Mistake(
+            variant(attention, "scaled_by_d_v", ("q.shape[-1])", "v.shape[-1])")),
+            Text(
+                "√d_v 로 나누었습니다. 내적의 길이는 Query와 Key의 폭 d_k 입니다.",
+                "This divides by √d_v. The dot product is as long as Query and Key are wide: d_k.",
+            ),
+            frozenset({"plain", "batches", "masked", "dead_row"}),
+        ),
+        Mistake(
+            variant(attention, "given_scale_ignored", (" if scale is None else scale", "")),
+            Text(
+                "scale 인자를 쓰지 않고 늘 1/√d_k 를 곱했습니다.",
+                "The argument scale is not used; it is always 1/√d_k here.",
+            ),
+            frozenset({"scale"}),
+        ),
+        Mistake(
+            variant(
+                attention,
+                "zero_scale_taken_for_none",
+                ("1 / np.sqrt(q.shape[-1]) if scale is None else scale", "scale or 1 / np.sqrt(q.shape[-1])"),
+            ),
+            Text(
+                "scale=0 이 '없음'으로 읽혔습니다 (scale or ...). `scale is None` 으로 물어보세요.",
+                "scale=0 is taken for 'not given' (scale or ...). Ask `scale is None`.",
+            ),
+            frozenset({"scale"}),
+        ),
+        Mistake(
+            weights_masked_afterwards,
+            Text(
+                "Softmax 뒤에 mask를 곱하면 남은 비중의 합이 1 이 아닙니다. Softmax 앞에서 logit을 −∞ 로 두세요.",
+                "Masking after Softmax leaves weights that don't sum to 1. Put −∞ into the logits before it.",
+            ),
+            frozenset({"masked", "dead_row", "extremes"}),
+        ),
+        Mistake(
+            variant(attention, "mask_read_inverted", ("logits, -np.inf", "-np.inf, logits")),
+            Text(
+                "mask를 반대로 읽었습니다. True 는 '볼 수 있음'입니다.",
+                "The mask is inverted. True means may attend.",
+            ),
+            frozenset({"masked", "dead_row", "extremes"}),
+        ),
+        Mistake(
+            variant(attention, "finite_fill", ("-np.inf)", "-1e9)")),
+            Text(
+                "−1e9 로 채우면 그보다 작은 score와 모두 가려진 row에서 가려진 Value를 읽습니다. -np.inf 를 쓰세요.",
+                "Filling with −1e9 reads masked Values where scores are smaller or a row is masked throughout. "
+                "Write -np.inf.",
+            ),
+            frozenset({"dead_row", "extremes"}),
+        ),
+        Mistake(
+            variant(
+                attention,
+                "dead_query_undefined",
+                ("np.where(np.isneginf(highest), 0.0, highest)", "highest"),
+                ("np.where(total == 0, 1.0, total)", "total"),
+            ),
+            Text(
+                "볼 Key가 없는 Query의 output이 NaN입니다. 그 Query는 아무것도 읽지 않으므로 0 입니다.",
+                "The output of a Query that may attend to no Key is NaN. It reads nothing: 0.",
+            ),
+            frozenset({"dead_row"}),
+        ),
+        Mistake(
+            variant(
+                attention,
+                "exponential_overflows",
+                ("logits - np.where(np.isneginf(highest), 0.0, highest)", "logits"),
+            ),
+            Text(
+                "row의 최댓값을 빼지 않아 exp가 넘치거나 모두 0 이 되었습니다.",
+                "Without the row's maximum subtracted, exp overflows or vanishes.",
+            ),
+            frozenset({"extremes"}),
+        ),
+        Mistake(
+            variant(
+                attention,
+                "mask_required",
+                (
+                    "    if mask is not None:\n        logits = np.where(mask, logits, -np.inf)",
+                    "    logits = np.where(~mask, -np.inf, logits)",
+                ),
+            ),
+            Text("mask=None 일 때 실패합니다.", "This fails for mask=None."),
+            frozenset({"plain", "batches", "extremes", "scale"}),
+        ),
+        Mistake(
+            variant(
+                attention,
+                "first_batch_for_all",
+                (
+                    "    scale =",
+                    "    k, v = k.reshape(-1, *k.shape[-2:])[0], v.reshape(-1, *v.shape[-2:])[0]\n    scale =",
+                ),
+            ),
+            Text(
+                "모든 batch가 첫 번째 K, V 를 읽었습니다.",
+                "Every batch entry reads the first K and V here.",
+            ),
+            frozenset({"batches"}),
+        ),
+        Mistake(
+            variant(attention, "queries_overwritten", ("    scale =", "    q *="), (" * scale", "")),
+            Text(
+                "입력 q를 제자리에서 바꾸었습니다 (*=). 새 배열에 계산하세요.",
+                "The input q is changed in place (*=). Compute into a new array.",
+            ),
+            everywhere(OUTPUT_PARTS),
+        ),
+        Mistake(
+            variant(
+                attention,
+                "output_transposed",
+                (
+                    "return exponentials / np.where(total == 0, 1.0, total) @ v",
+                    "return np.swapaxes(exponentials / np.where(total == 0, 1.0, total) @ v, -1, -2)",
+                ),
+            ),
+            Text(
+                "output이 뒤집혔습니다. Query마다 한 row, shape은 (n_q, d_v) 입니다.",
+                "The output is transposed. One row a Query: (n_q, d_v).",
+            ),
+            everywhere(OUTPUT_PARTS),
+        ),
+    ),
+    right_answers=(attention_by_loops, attention_by_einsum, attention_in_torch, attention_in_steps),
+)
+
+
+# --- Task 5: attention_mask -----------------------------------------------------------------------------------
+
+
+def attention_mask(n_q, n_k, lengths, causal=False):
+    """lengths (batch,) -> booleans (batch, n_q, n_k), True = may attend"""
+    keys, queries = np.arange(n_k), np.arange(n_q)
+    allowed = np.broadcast_to(keys < lengths[:, None, None], (len(lengths), n_q, n_k))
+    return allowed & (keys <= queries[:, None]) if causal else allowed.copy()
+
+
+def draw_padding(rng):
+    return [{"n_q": 5, "n_k": 7, "lengths": rng.permutation(np.arange(1, 7))[:3]}]
+
+
+def draw_causal(rng):
+    return [
+        {"n_q": 5, "n_k": 7, "lengths": np.array([7, 7, 7]), "causal": True},
+        {"n_q": 7, "n_k": 5, "lengths": np.array([5, 5]), "causal": True},
+    ]
+
+
+def draw_padding_and_causal(rng):
+    return [{"n_q": 5, "n_k": 7, "lengths": rng.permutation(np.array([1, 2, 3, 4]))[:3], "causal": True}]
+
+
+def draw_empty_sequence(rng):
+    return [{"n_q": 3, "n_k": 5, "lengths": rng.permutation(np.array([0, 2, 5]))}]
+
+
+MASK_PARTS = (
+    Part("padding", 1, Text("padding", "padding"), draw_padding),
+    Part("causal", 1, Text("causal, n_q ≠ n_k", "causal, n_q ≠ n_k"), draw_causal),
+    Part("both", 1, Text("둘 다", "both together"), draw_padding_and_causal),
+    Part("empty", 1, Text("길이 0 인 sequence", "a sequence of length 0"), draw_empty_sequence),
+)
+
+
+def query_axis_missing(n_q, n_k, lengths, causal=False):
+    allowed = np.arange(n_k) < lengths[:, None]
+    return allowed & (np.arange(n_k) <= n_q - 1) if causal else allowed
+
+
+def mask_by_loops(n_q, n_k, lengths, causal=False):
+    mask = np.zeros((len(lengths), n_q, n_k), dtype=bool)
+    for b, i, j in np.ndindex(mask.shape):
+        mask[b, i, j] = j < lengths[b] and (not causal or j <= i)
+    return mask
+
+
+def mask_by_tril(n_q, n_k, lengths, causal=False):
+    past = np.tril(np.ones((n_q, n_k), dtype=bool)) if causal else np.ones((n_q, n_k), dtype=bool)
+    return np.logical_and(np.arange(n_k)[None, None, :] < lengths.reshape(-1, 1, 1), past)
+
+
+def mask_from_lists(n_q, n_k, lengths, causal=False):
+    return [
+        [[j < n and (not causal or j <= i) for j in range(n_k)] for i in range(n_q)] for n in lengths.tolist()
+    ]
+
+
+def mask_in_torch(n_q, n_k, lengths, causal=False):
+    import torch
+
+    padding = torch.arange(n_k) < torch.as_tensor(lengths)[:, None, None]
+    past = torch.ones(n_q, n_k, dtype=torch.bool)
+    return padding & (past.tril() if causal else past)
+
+
+ATTENTION_MASK = Task(
+    name="attention_mask",
+    reference=attention_mask,
+    parts=MASK_PARTS,
+    see="computation.html#masks",
+    mistakes=(
+        Mistake(
+            variant(
+                attention_mask,
+                "true_means_hidden",
+                (
+                    "return allowed & (keys <= queries[:, None]) if causal else allowed.copy()",
+                    "return ~(allowed & (keys <= queries[:, None]) if causal else allowed)",
+                ),
+            ),
+            Text(
+                "True 와 False 가 반대입니다. 여기서 True 는 '볼 수 있음'입니다.",
+                "True and False are exchanged. Here True means may attend.",
+            ),
+            everywhere(MASK_PARTS),
+        ),
+        Mistake(
+            variant(attention_mask, "itself_hidden", ("keys <= queries", "keys < queries")),
+            Text(
+                "causal mask가 자기 위치까지 가렸습니다. Query i 는 Key i 를 볼 수 있습니다 (<= 와 <).",
+                "The causal mask hides a position from itself. Query i may attend to Key i (<=, not <).",
+            ),
+            frozenset({"causal", "both"}),
+        ),
+        Mistake(
+            variant(attention_mask, "one_key_too_many", ("keys < lengths", "keys <= lengths")),
+            Text(
+                "padding Key 하나가 더 열렸습니다. 길이가 n 이면 Key는 0 … n−1 입니다 (< 와 <=).",
+                "One padding Key too many is open. Length n means Keys 0 to n−1 (<, not <=).",
+            ),
+            frozenset({"padding", "both", "empty"}),
+        ),
+        Mistake(
+            variant(attention_mask, "future_instead_of_past", ("keys <= queries", "keys >= queries")),
+            Text(
+                "과거 대신 미래를 열었습니다. causal에서는 j <= i 인 Key를 봅니다.",
+                "The future is open instead of the past. Causal allows the Keys with j <= i.",
+            ),
+            frozenset({"causal", "both"}),
+        ),
+        Mistake(
+            variant(attention_mask, "aligned_bottom_right", ("np.arange(n_q)", "np.arange(n_q) + n_k - n_q")),
+            Text(
+                "대각선을 오른쪽 아래에 맞추었습니다. 이 과제는 왼쪽 위(top-left)에 맞춥니다: Query 0 은 Key 0 만 봅니다.",
+                "The diagonal is aligned bottom-right. This task aligns it top-left: Query 0 attends to Key 0 only.",
+            ),
+            frozenset({"causal", "both"}),
+        ),
+        Mistake(
+            variant(attention_mask, "either_is_enough", ("allowed &", "allowed |")),
+            Text(
+                "두 mask를 '또는'으로 합쳤습니다. 둘 다 허락해야 볼 수 있습니다 (&).",
+                "The masks are joined by 'or'. A Key has to be allowed by both (&).",
+            ),
+            frozenset({"causal", "both"}),
+        ),
+        Mistake(
+            variant(attention_mask, "causal_alone", ("return allowed &", "return np.ones_like(allowed) &")),
+            Text(
+                "causal일 때 padding을 잊었습니다.",
+                "With causal=True, the padding is forgotten.",
+            ),
+            frozenset({"both"}),
+        ),
+        Mistake(
+            variant(
+                attention_mask,
+                "causal_forgotten",
+                (
+                    "return allowed & (keys <= queries[:, None]) if causal else allowed.copy()",
+                    "return allowed.copy()",
+                ),
+            ),
+            Text("causal 인자를 쓰지 않았습니다.", "The argument causal is not used."),
+            frozenset({"causal", "both"}),
+        ),
+        Mistake(
+            variant(attention_mask, "queries_padded", ("keys < lengths", "queries[:, None] < lengths")),
+            Text(
+                "Key가 아니라 Query를 가렸습니다. padding은 Key 축(마지막 축)에서 가립니다.",
+                "Queries are hidden instead of Keys. Padding hides along the Key axis, the last one.",
+            ),
+            everywhere(MASK_PARTS),
+        ),
+        Mistake(
+            variant(
+                attention_mask,
+                "already_additive",
+                (
+                    "return allowed & (keys <= queries[:, None]) if causal else allowed.copy()",
+                    "return np.where(allowed & (keys <= queries[:, None]) if causal else allowed, 0.0, -np.inf)",
+                ),
+            ),
+            Text(
+                "0 과 −∞ 의 실수 mask입니다. 이 과제는 boolean을 요구합니다.",
+                "This is the floating mask of 0 and −∞. The task asks for booleans.",
+            ),
+            everywhere(MASK_PARTS),
+        ),
+        Mistake(
+            query_axis_missing,
+            Text(
+                "Query 축이 없습니다. shape은 (batch, n_q, n_k) 입니다.",
+                "The Query axis is missing. The shape is (batch, n_q, n_k).",
+            ),
+            everywhere(MASK_PARTS),
+        ),
+        Mistake(
+            variant(attention_mask, "empty_sequence_opened", ("lengths[:", "np.maximum(lengths, 1)[:")),
+            Text(
+                "길이 0 인 sequence에서 Key 하나가 열렸습니다. 모두 False 여야 합니다.",
+                "A sequence of length 0 has a Key open. All of it has to be False.",
+            ),
+            frozenset({"empty"}),
+        ),
+    ),
+    right_answers=(mask_by_loops, mask_by_tril, mask_from_lists, mask_in_torch),
+)
+
+
+# --- Task 6: in words -----------------------------------------------------------------------------------------
+
+MASK_IN_WORDS = Written(
+    name="mask_in_words",
+    points=4,
+    see="computation.html#masks",
+    model_answer=Text(
+        "가능하다. 그 Key의 logit이 −∞ 가 되면 exp(−∞) = 0 이므로 weight가 0 이고, 그 Value는 가중합에 더해지지 않는다. "
+        "Score가 아무리 커도 순서는 mask 다음에 Softmax이기 때문이다. 열은 그대로 남아 A 는 여전히 (n_q, n_k) 이고, "
+        "남은 Keys가 합 1 을 나누어 갖는다. Softmax를 Query 축으로 계산하면 한 Query의 비중이 1 이 되지 않고, "
+        "다른 Query의 score가 이 Query의 읽기를 바꾼다.",
+        "Yes. Once that Key's logit is −∞, exp(−∞) = 0 makes its weight 0, and its Value adds nothing to the sum, "
+        "however large the score was, because Softmax comes after the mask. The column stays, so A is still "
+        "(n_q, n_k), and the other Keys share a sum of 1. With Softmax over the Queries, one Query's weights would "
+        "not sum to 1, and another Query's scores would change what this one reads.",
+    ),
+    rubric=Text(
+        "1점: −∞ → exp → weight 0 의 연결. 1점: 그 Value가 더해지지 않음. 1점: shape (n_q, n_k) 유지와 나머지 합 1. "
+        "1점: Query 축 Softmax가 왜 틀리는지 (row의 합, 다른 Query의 영향 중 하나).",
+        "1 point: −∞ → exp → weight 0. 1 point: that Value adds nothing. 1 point: the shape (n_q, n_k) stays and the "
+        "rest sums to 1. 1 point: why Softmax over the Queries is wrong (a row's sum, or another Query's influence).",
+    ),
+)
+
+BANK = Bank("ps1", (SCORES, SCALE_AND_MASK, SOFTMAX, ATTENTION, ATTENTION_MASK), (MASK_IN_WORDS,))
