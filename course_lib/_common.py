@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+import math
+import numbers
+import operator
 from typing import Any, TypeAlias
 
 import array_api_compat
+import numpy as np
 
-# The array API standard has no type of its own; every array function takes NumPy arrays and Torch tensors alike.
+# The array API standard has no type of its own; every function here takes NumPy arrays and Torch tensors.
 Array: TypeAlias = Any
+
+# Decorates what may overflow at a masked place: inf and NaN are answers here, in NumPy as silent as in Torch.
+quiet = np.errstate(over="ignore", invalid="ignore")
 
 
 def namespace_of(**arrays: Array) -> Any:
-    """The array namespace (NumPy's, Torch's, ...) that all arrays share. ValueError if they are not arrays of one library."""
+    """The namespace (NumPy's, Torch's, ...) that all arrays share. ValueError unless they are of one library."""
     try:
-        return array_api_compat.array_namespace(*arrays.values())
+        # array_namespace passes over None and Python numbers.
+        if all(array_api_compat.is_array_api_obj(array) for array in arrays.values()):
+            return array_api_compat.array_namespace(*arrays.values())
     except TypeError:
-        came = ", ".join(f"{name} is {_type_name(array)}" for name, array in arrays.items())
-        rule = f"{_listed(arrays)} must be arrays of one library (NumPy or Torch)"
-        raise ValueError(f"{rule}: {came}") from None
+        pass
+    came = ", ".join(f"{name} is {_type_name(array)}" for name, array in arrays.items())
+    noun = "an array" if len(arrays) == 1 else "arrays of one library"
+    raise ValueError(f"{_listed(arrays)} must be {noun} (NumPy or Torch): {came}")
 
 
 def require_one_device(**arrays: Array) -> None:
@@ -28,14 +38,15 @@ def require_one_device(**arrays: Array) -> None:
 
 
 def floating(xp: Any, **arrays: Array) -> list[Array]:
-    """The arrays in the floating dtype that they promote to; integers become the library's default float first."""
-    default = xp.__array_namespace_info__().default_dtypes()["real floating"]
-    dtypes = []
+    """The arrays in the floating dtype that they promote to; integers alone: the library's default float."""
     for name, array in arrays.items():
-        if xp.isdtype(array.dtype, "complex floating"):
+        if not xp.isdtype(array.dtype, ("integral", "real floating")):
             raise ValueError(f"{name} must hold real numbers: its dtype is {array.dtype}")
-        dtypes.append(array.dtype if xp.isdtype(array.dtype, "real floating") else default)
-    common = xp.result_type(*dtypes)
+    dtypes = [array.dtype for array in arrays.values()]
+    if any(xp.isdtype(dtype, "real floating") for dtype in dtypes):
+        common = xp.result_type(*dtypes)
+    else:
+        common = xp.__array_namespace_info__().default_dtypes()["real floating"]
     return [xp.astype(array, common, copy=False) for array in arrays.values()]
 
 
@@ -52,6 +63,60 @@ def require_axes(axes: str, **arrays: Array) -> None:
             raise ValueError(f"{name} must have shape (..., {axes}): it has shape {shape(array)}")
 
 
+def require_batch(**arrays: Array) -> None:
+    """ValueError unless all axes but the last two broadcast."""
+    try:
+        np.broadcast_shapes(*(shape(array)[:-2] for array in arrays.values()))
+    except ValueError:
+        raise ValueError(f"the batch axes of {_listed(arrays)} must broadcast: {shapes(**arrays)}") from None
+
+
+def require_broadcast(name: str, array: Array, axes: str, target: Array) -> None:
+    """ValueError unless `array` broadcasts with `target` and leaves its last two axes, the named ones, alone."""
+    try:
+        together = np.broadcast_shapes(shape(array), shape(target))
+    except ValueError:
+        together = ()
+    if together[-2:] != shape(target)[-2:]:
+        raise ValueError(
+            f"{name} must broadcast to (..., {axes}) = {shape(target)}: it has shape {shape(array)}"
+        )
+
+
+def require_flags(**flags: object) -> None:
+    for name, flag in flags.items():
+        if not isinstance(flag, (bool, np.bool_)):
+            raise ValueError(f"{name} must be True or False: it is {_described(flag)}")
+
+
+def finite_number(name: str, value: object, *, positive: bool = False) -> float:
+    """`value` as a Python float, which leaves the dtype of an array as it is (np.float64 would raise it)."""
+    try:
+        number = float(value) if isinstance(value, numbers.Real) and not isinstance(value, bool) else math.nan
+    except OverflowError:
+        number = math.inf
+    if math.isfinite(number) and (number > 0 or not positive):
+        return number
+    kind = "positive finite" if positive else "finite"
+    raise ValueError(f"{name} must be a {kind} number: it is {_described(value)}")
+
+
+def whole_number(name: str, value: Any) -> int:
+    """`value`, 0 or more, as a Python int."""
+    try:
+        number = -1 if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        number = -1
+    if number < 0:
+        raise ValueError(f"{name} must be an integer, 0 or more: it is {_described(value)}")
+    return number
+
+
+def shapes(**arrays: Array) -> str:
+    """What came, for an error: "q has shape (2, 3), k has shape (5, 7)"."""
+    return ", ".join(f"{name} has shape {shape(array)}" for name, array in arrays.items())
+
+
 def shape(array: Array) -> tuple[int, ...]:
     return tuple(array.shape)
 
@@ -64,3 +129,7 @@ def _listed(names: Any) -> str:
 def _type_name(value: object) -> str:
     kind = type(value)
     return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _described(value: object) -> str:
+    return f"an array of shape {shape(value)}" if array_api_compat.is_array_api_obj(value) else repr(value)

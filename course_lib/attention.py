@@ -1,20 +1,26 @@
-"""Scaled dot-product attention in its four operations: Score -> Scale & Mask -> Softmax over Keys -> Output."""
+"""Scaled dot-product attention in four operations: Score -> Scale & Mask -> Softmax over Keys -> Output."""
 
 from __future__ import annotations
 
 import math
 from typing import NamedTuple
 
+import array_api_compat
 import numpy as np
 
 from course_lib._common import (
     Array,
     at_least_float32,
+    finite_number,
     floating,
     namespace_of,
+    quiet,
     require_axes,
+    require_batch,
+    require_flags,
     require_one_device,
     shape,
+    shapes,
 )
 from course_lib.masks import Align, Window, combined_mask, require_mask
 from course_lib.score_control import soft_cap
@@ -29,21 +35,22 @@ def attention(
     causal: bool = False,
     align: Align = "top-left",
     window: Window | None = None,
-    scale: float | None = None,
+    scale: float | Array | None = None,
     softcap: float | None = None,
     enable_gqa: bool = False,
 ) -> Array:
     """O = Softmax_keys(Q K^T / sqrt(d_k) + M) V, for q (..., n_q, d_k), k (..., n_k, d_k), v (..., n_k, d_v).
 
     Returns the output (..., n_q, d_v) in the dtype that q, k and v promote to; batch axes broadcast.
-    A Query that may attend to no Key reads nothing: its output is 0. A NaN or Inf in a Key or Value reaches only
-    the Queries that may attend to it.
+    A Query that may attend to no Key reads nothing: its output is 0. A NaN or Inf in a Key or Value reaches
+    only the Queries that may attend to it.
 
     mask: boolean (True = may attend) or floating (added), broadcast to (..., n_q, n_k).
     causal, align, window: further masks (`causal_mask`, `window_mask`); all of them intersect.
-    scale: the factor on the scores, by default 1/sqrt(d_k).
+    scale: the factor on the scores, by default 1/sqrt(d_k); an array of one number where it is learned.
     softcap: bounds the scaled scores before the mask (`soft_cap`).
-    enable_gqa: k and v (..., heads_kv, n_k, .) serve q (..., heads, n_q, d_k), each for heads/heads_kv heads in a row.
+    enable_gqa: k and v (..., heads_kv, n_k, .) serve q (..., heads, n_q, d_k), each head of theirs for
+    heads/heads_kv Query heads in a row.
 
     Errors: ValueError where shapes, dtypes or libraries don't fit, naming the rule and what came.
     Source: Vaswani et al. 2017, 3.2.1; chapter `computation`.
@@ -62,6 +69,7 @@ def attention(
     ).output
 
 
+@quiet
 def scores(q: Array, k: Array) -> Array:
     """S = Q K^T: how well each Query matches each Key.
 
@@ -73,8 +81,8 @@ def scores(q: Array, k: Array) -> Array:
     require_axes("n, d_k", q=q, k=k)
     require_one_device(q=q, k=k)
     if q.shape[-1] != k.shape[-1]:
-        raise ValueError(f"q and k must share d_k: q has shape {shape(q)}, k has shape {shape(k)}")
-    _require_batch("q and k", q, k)
+        raise ValueError(f"q and k must share d_k: {shapes(q=q, k=k)}")
+    require_batch(q=q, k=k)
     q, k = (at_least_float32(xp, array) for array in floating(xp, q=q, k=k))
     sound_q, sound_k = xp.isfinite(q), xp.isfinite(k)
     if bool(xp.all(sound_q)) and bool(xp.all(sound_k)):
@@ -85,12 +93,17 @@ def scores(q: Array, k: Array) -> Array:
     return xp.where(sound, product, np.nan)
 
 
+@quiet
 def scale_and_mask(
-    scores: Array, scale: float | None = None, mask: Array | None = None, softcap: float | None = None
+    scores: Array,
+    scale: float | Array | None = None,
+    mask: Array | None = None,
+    softcap: float | None = None,
 ) -> Array:
     """L = scale * S + M: the logits, in the order scale, soft-cap, mask.
 
-    Returns the shape of `scores` (..., n_q, n_k), with -inf where a Key is masked; batch axes of the mask broadcast.
+    Returns the shape of `scores` (..., n_q, n_k), with -inf where a Key is masked; the mask's batch axes
+    broadcast.
     scale: None leaves the scores as they are; attention passes 1/sqrt(d_k).
     mask: boolean (True = may attend) or floating (added). Masking selects: a masked NaN is gone.
     Errors: ValueError for an integer mask, a mask that does not broadcast, a soft-cap of 0 or less.
@@ -100,13 +113,12 @@ def scale_and_mask(
     require_axes("n_q, n_k", scores=scores)
     (logits,) = floating(xp, scores=scores)
     if scale is not None:
-        logits = logits * _number("scale", scale)
+        logits = _scaled(logits, scale)
     if softcap is not None:
         logits = soft_cap(logits, softcap)
     if mask is None:
         return logits
     require_mask(mask, scores)
-    require_one_device(scores=scores, mask=mask)
     if xp.isdtype(mask.dtype, "bool"):
         return xp.where(mask, logits, -np.inf)
     mask = xp.astype(mask, logits.dtype, copy=False)
@@ -114,11 +126,13 @@ def scale_and_mask(
     return xp.where(hidden, -np.inf, logits + xp.where(hidden, 0.0, mask))
 
 
+@quiet
 def softmax(logits: Array) -> Array:
     """A = exp(L) / sum over Keys of exp(L): the weights of each Query, over its row.
 
-    Returns (..., n_q, n_k): rows sum to 1; where a logit is -inf the weight is exactly 0, and a row of nothing but
-    -inf gets only zeros. The row's maximum is subtracted first, so large logits don't overflow.
+    Returns (..., n_q, n_k): rows sum to 1; where a logit is -inf the weight is exactly 0, and a row of nothing
+    but -inf gets only zeros. The row's maximum is subtracted first, so large logits don't overflow. A NaN or
+    +inf makes the rest of its own row NaN.
     Source: chapter `computation`.
     """
     xp = namespace_of(logits=logits)
@@ -128,40 +142,36 @@ def softmax(logits: Array) -> Array:
     logits = at_least_float32(xp, logits)
     if logits.shape[-1] == 0:
         return xp.astype(logits, dtype, copy=False)
-    allowed = logits != -np.inf
     highest = xp.max(logits, axis=-1, keepdims=True)
+    sound = highest < np.inf
+    if not bool(xp.all(sound)):
+        # A row with NaN or +inf is computed apart, or its gradients would be NaN at masked places too.
+        allowed = logits != -np.inf
+        weights = softmax(xp.where(sound | ~allowed, logits, 0.0))
+        return xp.astype(xp.where(sound | ~allowed, weights, np.nan), dtype, copy=False)
     exponentials = xp.exp(logits - xp.where(highest == -np.inf, 0.0, highest))
     total = xp.sum(exponentials, axis=-1, keepdims=True)
-    weights = exponentials / xp.where(total == 0, 1.0, total)
-    return xp.astype(xp.where(allowed, weights, 0.0), dtype, copy=False)
+    return xp.astype(exponentials / xp.where(total == 0, 1.0, total), dtype, copy=False)
 
 
+@quiet
 def weighted_sum(weights: Array, v: Array) -> Array:
     """O = A V: each Query's mixture of the Values.
 
-    Returns (..., n_q, d_v) for weights (..., n_q, n_k) and v (..., n_k, d_v). A weight of 0 reads nothing, not even
-    a NaN or Inf. Errors: ValueError where n_k or the batch axes differ. Source: chapter `computation`.
+    Returns (..., n_q, d_v) for weights (..., n_q, n_k) and v (..., n_k, d_v). A weight of 0 reads nothing, not
+    even a NaN or Inf. Errors: ValueError where n_k or the batch axes differ. Source: chapter `computation`.
     """
     xp = namespace_of(weights=weights, v=v)
     require_axes("n_q, n_k", weights=weights)
     require_axes("n_k, d_v", v=v)
     require_one_device(weights=weights, v=v)
     if weights.shape[-1] != v.shape[-2]:
-        raise ValueError(
-            f"weights and v must share n_k: weights have shape {shape(weights)}, v has shape {shape(v)}"
-        )
-    _require_batch("weights and v", weights, v)
+        raise ValueError(f"weights and v must share n_k: {shapes(weights=weights, v=v)}")
+    require_batch(weights=weights, v=v)
     weights, v = floating(xp, weights=weights, v=v)
-    finite = xp.isfinite(v)
-    if bool(xp.all(finite)):
+    if bool(xp.all(xp.isfinite(v))) and bool(xp.all(xp.isfinite(weights))):
         return weights @ v
-    output = weights @ xp.where(finite, v, 0.0)
-    read = xp.astype(weights != 0, weights.dtype)
-    above, below, undefined = (
-        read @ xp.astype(entries, weights.dtype) > 0 for entries in (v == np.inf, v == -np.inf, xp.isnan(v))
-    )
-    output = xp.where(above, np.inf, xp.where(below, -np.inf, output))
-    return xp.where(undefined | (above & below), np.nan, output)
+    return _selected_sum(weights, v)
 
 
 class Steps(NamedTuple):
@@ -182,12 +192,13 @@ def steps(
     causal: bool,
     align: Align,
     window: Window | None,
-    scale: float | None,
+    scale: float | Array | None,
     softcap: float | None,
     enable_gqa: bool,
 ) -> Steps:
     """The four operations in a row. `attention` returns the last one, `explain` shows all."""
     xp = namespace_of(q=q, k=k, v=v)
+    require_flags(causal=causal, enable_gqa=enable_gqa)
     require_axes("n_q, d_k", q=q)
     require_axes("n_k, d_k", k=k)
     require_axes("n_k, d_v", v=v)
@@ -195,7 +206,9 @@ def steps(
         k, v = _repeated_heads(q, k=k, v=v)
     q, k, v = floating(xp, q=q, k=k, v=v)
     if k.shape[-2] != v.shape[-2]:
-        raise ValueError(f"k and v must share n_k: k has shape {shape(k)}, v has shape {shape(v)}")
+        raise ValueError(f"k and v must share n_k: {shapes(k=k, v=v)}")
+    require_batch(q=q, k=k, v=v)
+    require_one_device(q=q, k=k, v=v)
     compared = scores(q, k)
     if mask is not None:
         require_mask(mask, compared)
@@ -220,21 +233,35 @@ def _repeated_heads(q: Array, *, k: Array, v: Array) -> list[Array]:
     if v.shape[-3] != heads_kv or heads_kv == 0 or heads % heads_kv:
         raise ValueError(
             "grouped queries need as many heads in k as in v, and a multiple of them in q: "
-            f"q has shape {shape(q)}, k has shape {shape(k)}, v has shape {shape(v)}"
+            f"{shapes(q=q, k=k, v=v)}"
         )
     return [xp.repeat(array, heads // heads_kv, axis=-3) for array in (k, v)]
 
 
-def _require_batch(names: str, first: Array, second: Array) -> None:
-    try:
-        np.broadcast_shapes(shape(first)[:-2], shape(second)[:-2])
-    except ValueError:
-        raise ValueError(
-            f"the batch axes of {names} must broadcast: they have shapes {shape(first)} and {shape(second)}"
-        ) from None
+def _scaled(scores: Array, scale: float | Array) -> Array:
+    if isinstance(scale, np.generic) or not array_api_compat.is_array_api_obj(scale):
+        return scores * finite_number("scale", scale)
+    xp = namespace_of(scores=scores, scale=scale)
+    if math.prod(shape(scale)) != 1:
+        raise ValueError(f"scale must be one number: it has shape {shape(scale)}")
+    (factor,) = floating(xp, scale=xp.reshape(scale, ()))
+    if not bool(xp.isfinite(factor)):
+        raise ValueError(f"scale must be a finite number: it is {float(factor)}")
+    finite = xp.isfinite(scores)
+    # 0 * NaN is NaN, so a poisoned score would reach the gradient of the scale.
+    return xp.where(finite, xp.where(finite, scores, 0.0) * xp.astype(factor, scores.dtype), scores)
 
 
-def _number(name: str, value: float) -> float:
-    if not math.isfinite(value):
-        raise ValueError(f"{name} must be a finite number: it is {value!r}")
-    return value
+def _selected_sum(weights: Array, v: Array) -> Array:
+    """A V where either holds NaN or Inf: 0 * NaN is NaN, so what a weight of 0 must not read is taken out."""
+    xp = namespace_of(weights=weights, v=v)
+    sound = xp.isfinite(weights)
+    output = xp.where(sound, weights, 0.0) @ xp.where(xp.isfinite(v), v, 0.0)
+
+    def reads(chosen: Array, entries: Array) -> Array:
+        return xp.astype(chosen, output.dtype) @ xp.astype(entries, output.dtype) > 0
+
+    above = reads(weights > 0, v == np.inf) | reads(weights < 0, v == -np.inf)
+    below = reads(weights > 0, v == -np.inf) | reads(weights < 0, v == np.inf)
+    undefined = reads(weights != 0, xp.isnan(v)) | ~xp.all(sound, axis=-1)[..., None] | (above & below)
+    return xp.where(undefined, np.nan, xp.where(above, np.inf, xp.where(below, -np.inf, output)))
