@@ -18,7 +18,7 @@ quiet = np.errstate(over="ignore", invalid="ignore")
 
 
 def namespace_of(**arrays: Array) -> Any:
-    """The namespace (NumPy's, Torch's, ...) that all arrays share. ValueError unless they are of one library."""
+    """The namespace (NumPy's, Torch's, ...) that all arrays share. ValueError where they share none."""
     try:
         # array_namespace passes over None and Python numbers.
         if all(array_api_compat.is_array_api_obj(array) for array in arrays.values()):
@@ -72,7 +72,7 @@ def require_batch(**arrays: Array) -> None:
 
 
 def require_broadcast(name: str, array: Array, axes: str, target: Array) -> None:
-    """ValueError unless `array` broadcasts with `target` and leaves its last two axes, the named ones, alone."""
+    """ValueError unless `array` broadcasts with `target` and keeps its last two axes, the named ones."""
     try:
         together = np.broadcast_shapes(shape(array), shape(target))
     except ValueError:

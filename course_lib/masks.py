@@ -1,4 +1,4 @@
-"""Which Keys a Query may attend to. Boolean masks: True = may attend. Floating ones are added to the logits."""
+"""Which Keys a Query may attend to. Boolean masks: True = may attend. Floating ones are added."""
 
 from __future__ import annotations
 

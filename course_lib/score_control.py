@@ -49,7 +49,7 @@ def qk_norm(
     k_gain: Array | None = None,
     eps: float | None = None,
 ) -> tuple[Array, Array]:
-    """Norm(Q), Norm(K): vectors of one magnitude before the dot product; then only learned gains set a logit's size.
+    """Norm(Q), Norm(K): vectors of one magnitude before the dot product, so that gains alone bound a logit.
 
     Returns q (..., n_q, d_k) and k (..., n_k, d_k), each vector normalised over d_k and times its gain,
     which broadcasts to (..., d_k).
