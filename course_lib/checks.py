@@ -11,6 +11,7 @@ import copy
 import io
 import json
 import linecache
+import traceback
 import warnings
 import zipfile
 from collections.abc import Callable, Iterable, Sequence
@@ -42,7 +43,8 @@ class Outcome:
     value: np.ndarray | None = None
     error: str | None = None
     changed: bool = False
-    detail: str = ""  # the error's message and line, for its author only
+    message: str = ""  # the error's own words, which may quote the inputs
+    line: str = ""  # the line of the author's own code at which it came
 
 
 @dataclass(frozen=True)
@@ -148,7 +150,10 @@ def call(function: Function, task: TaskCases, inputs: Inputs) -> Outcome:
             value = _as_array(result)
     except Exception as error:
         return Outcome(
-            error=type(error).__name__, changed=_differ(given, inputs), detail=_where(error, function)
+            error=type(error).__name__,
+            changed=_differ(given, inputs),
+            message=str(error),
+            line=_line_of(error, function),
         )
     if value is None:
         return Outcome(error=_not_an_array(result), changed=_differ(given, inputs))
@@ -175,8 +180,11 @@ def report(verdict: Verdict, language: str, *, hidden: bool = False) -> str:
     for part in verdict.parts:
         title = part.part.title.in_language(language)
         lines.append(f"  {'✓' if part.earned else '✗'} {title} ({part.part.points:g} {say['points']})")
-        if part.failed is not None and part.outcome is not None:
-            lines += [f"      {line}" for line in _differences(part, say, hidden)]
+        if not part.earned:
+            # What fails alike in several parts is said once.
+            lines += [
+                f"      {line}" for line in _differences(part, say, hidden) if f"      {line}" not in lines
+            ]
     for mistake in verdict.mistakes:
         lines.append(f"  → {say['mistake']}: {task.hints[mistake].in_language(language)}")
     if verdict.points < task.points:
@@ -260,7 +268,7 @@ def _as_array(result: Any) -> np.ndarray | None:
 
 
 def _not_an_array(result: Any) -> str:
-    return "returned None" if result is None else f"returned {type(result).__name__}"
+    return _RETURNED + ("None" if result is None else type(result).__name__)
 
 
 def _differ(given: Inputs, inputs: Inputs) -> bool:
@@ -271,43 +279,55 @@ def _differ(given: Inputs, inputs: Inputs) -> bool:
     )
 
 
-def _where(error: BaseException, function: Function) -> str:
-    """The error's message, with the last line of the author's own code that it passed through."""
-    code = getattr(function, "__code__", None)
-    frames, trace = [], error.__traceback__
-    while trace is not None:
-        if code is not None and trace.tb_frame.f_code.co_filename == code.co_filename:
-            frames.append((trace.tb_frame.f_code.co_filename, trace.tb_lineno))
-        trace = trace.tb_next
-    if not frames:
-        return str(error)
-    line = linecache.getline(*frames[-1]).strip()
-    return f"{error} [{line}]" if line else str(error)
+def _line_of(error: BaseException, function: Function) -> str:
+    """The last line of the author's own code that the error passed through."""
+    file = getattr(getattr(function, "__code__", None), "co_filename", None)
+    places = [(frame.f_code.co_filename, number) for frame, number in traceback.walk_tb(error.__traceback__)]
+    own = [linecache.getline(name, number).strip() for name, number in places if name == file]
+    return own[-1] if own else ""
 
 
 def _differences(part: PartVerdict, say: dict[str, str], hidden: bool) -> list[str]:
     assert part.failed is not None and part.outcome is not None
     outcome, right = part.outcome, part.failed.right
     if outcome.value is None:
-        detail = "" if hidden or not outcome.detail else f": {outcome.detail}"
-        return [f"{say['raised']} {outcome.error}{detail}"]
+        return _no_value(outcome, say, hidden)
     if outcome.changed and not right.changed:
         return [say["changed"]]
     if hidden or right.value is None:
         return []
-    shapes = [f"{name} {np.shape(value)}" for name, value in part.failed.inputs.items() if np.ndim(value)]
-    lines = [f"{say['inputs']} {', '.join(shapes)}"] if shapes else []
+    given = ", ".join(f"{name} {_brief(value)}" for name, value in part.failed.inputs.items())
+    inputs = f"{say['inputs']} {given}"
     if outcome.value.shape != right.value.shape:
-        return [*lines, say["shape"].format(expected=right.value.shape, got=outcome.value.shape)]
+        return [inputs, say["shape"].format(expected=right.value.shape, got=outcome.value.shape)]
     if (outcome.value.dtype == bool) != (right.value.dtype == bool):
-        return [*lines, say["dtype"].format(expected=right.value.dtype, got=outcome.value.dtype)]
-    return [*lines, _first_difference(part.failed, outcome.value, right.value, say)]
+        return [inputs, say["dtype"].format(expected=right.value.dtype, got=outcome.value.dtype)]
+    return [inputs, _first_difference(outcome.value, right.value, say)]
 
 
-def _first_difference(case: Case, got: np.ndarray, expected: np.ndarray, say: dict[str, str]) -> str:
+def _no_value(outcome: Outcome, say: dict[str, str], hidden: bool) -> list[str]:
+    error = str(outcome.error)
+    if error.startswith(_RETURNED):
+        return [say["returned"].format(got=error.removeprefix(_RETURNED))]
+    message = "" if hidden or not outcome.message else f": {outcome.message}"
+    return [f"{say['raised']} {error}{message}", *([f"    {outcome.line}"] if outcome.line else [])]
+
+
+def _brief(value: Any) -> str:
+    return str(value.shape) if isinstance(value, np.ndarray) else f"= {value}"
+
+
+def _first_difference(got: np.ndarray, expected: np.ndarray, say: dict[str, str]) -> str:
     close = np.isclose(got, expected, rtol=1e-5, atol=1e-6, equal_nan=True)
-    index = tuple(int(i) for i in np.argwhere(~close)[0]) if not close.all() else ()
-    return say["entry"].format(index=list(index), expected=f"{expected[index]:.6g}", got=f"{got[index]:.6g}")
+    index = tuple(int(i) for i in np.argwhere(~close)[0]) if not close.all() else (0,) * got.ndim
+    return say["entry"].format(index=list(index), expected=_number(expected[index]), got=_number(got[index]))
+
+
+def _number(value: Any) -> str:
+    return str(value) if isinstance(value, np.bool_) else f"{value:.6g}"
+
+
+_RETURNED = "returned "  # begins the error of an outcome that is no exception
 
 
 def _describe(task: TaskCases, pack: Callable[[Any], Any]) -> dict[str, Any]:
@@ -370,7 +390,8 @@ _SAY = {
         "unwritten": "아직 작성하지 않았습니다. {signature} 를 완성하세요.",
         "mistake": "이런 실수와 결과가 같습니다",
         "see": "책에서 볼 곳",
-        "raised": "함수가 값을 내지 못했습니다:",
+        "raised": "함수가 오류로 끝났습니다:",
+        "returned": "배열을 돌려주어야 하는데 {got}을(를) 돌려주었습니다. return 문을 확인하세요.",
         "changed": "입력 배열의 내용이 바뀌었습니다. 입력은 그대로 두고 새 배열을 돌려주세요.",
         "inputs": "입력:",
         "shape": "shape이 {expected} 이어야 하는데 {got} 입니다.",
@@ -383,7 +404,8 @@ _SAY = {
         "unwritten": "Not written yet. Complete {signature}.",
         "mistake": "This is what comes out of the following mistake",
         "see": "In the book",
-        "raised": "The function gave no value:",
+        "raised": "The function ended in an error:",
+        "returned": "An array should come back; {got} did. Look at the return statement.",
         "changed": "The input arrays were changed. Leave them as they are and return a new array.",
         "inputs": "Inputs:",
         "shape": "The shape should be {expected}; it is {got}.",

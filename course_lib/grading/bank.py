@@ -88,7 +88,7 @@ class Bank:
 
     @property
     def points(self) -> float:
-        return sum(item.points for item in (*self.tasks, *self.written))
+        return sum(task.points for task in self.tasks) + sum(answer.points for answer in self.written)
 
 
 class BankError(Exception):
