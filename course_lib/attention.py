@@ -131,8 +131,8 @@ def softmax(logits: Array) -> Array:
     """A = exp(L) / sum over Keys of exp(L): the weights of each Query, over its row.
 
     Returns (..., n_q, n_k): rows sum to 1; where a logit is -inf the weight is exactly 0, and a row of
-    nothing but -inf gets only zeros. The row's maximum is subtracted first, so large logits don't overflow. A NaN or
-    +inf makes the rest of its own row NaN.
+    nothing but -inf gets only zeros. The row's maximum is subtracted first, so large logits don't overflow.
+    A NaN or +inf makes the rest of its own row NaN.
     Source: chapter `computation`.
     """
     xp = namespace_of(logits=logits)
@@ -159,7 +159,8 @@ def weighted_sum(weights: Array, v: Array) -> Array:
     """O = A V: each Query's mixture of the Values.
 
     Returns (..., n_q, d_v) for weights (..., n_q, n_k) and v (..., n_k, d_v). A weight of 0 reads nothing,
-    not even a NaN or Inf. Errors: ValueError where n_k or the batch axes differ. Source: chapter `computation`.
+    not even a NaN or Inf.
+    Errors: ValueError where n_k or the batch axes differ. Source: chapter `computation`.
     """
     xp = namespace_of(weights=weights, v=v)
     require_axes("n_q, n_k", weights=weights)
