@@ -59,6 +59,8 @@ class Case:
 
 @dataclass(frozen=True)
 class PartInfo:
+    """A part of a task as its check sees it: a name, its points, and what its author reads."""
+
     name: str
     points: float
     title: Text
@@ -99,6 +101,8 @@ class PartVerdict:
 
 @dataclass(frozen=True)
 class Verdict:
+    """What a check decided of each part of a task."""
+
     task: TaskCases
     parts: tuple[PartVerdict, ...]
 
@@ -114,6 +118,8 @@ class Verdict:
 
 def load(path: str | Path = "cases.npz", language: str = "ko") -> Checker:
     """The checks of a problem set, from the file beside its notebook; says in one line that all is in place."""
+    if language not in _SAY:
+        raise ValueError(f"language must be one of {', '.join(_SAY)}: it is {language!r}")
     checker = Checker({task.name: task for task in load_cases(path)}, language)
     print(_SAY[language]["ready"].format(count=len(checker.tasks), numpy=np.__version__))
     return checker
@@ -208,21 +214,21 @@ def save_cases(path: str | Path, tasks: Iterable[TaskCases]) -> None:
     described = [_describe(task, pack) for task in tasks]
     text = json.dumps(described, ensure_ascii=False, sort_keys=True)
     arrays["tasks"] = np.frombuffer(text.encode(), dtype=np.uint8)
-    with open(path, "wb") as file:
+    with Path(path).open("wb") as file:
         np.savez_compressed(file, allow_pickle=False, **arrays)
 
 
 def load_cases(path: str | Path) -> list[TaskCases]:
     """The tasks that `save_cases` wrote. ValueError where the file is missing or damaged."""
     try:
-        with np.load(path, allow_pickle=False) as arrays:
+        with np.load(io.BytesIO(Path(path).read_bytes()), allow_pickle=False) as arrays:
             described = json.loads(arrays["tasks"].tobytes())
             return [_restore(task, arrays) for task in described]
     except FileNotFoundError:
         raise ValueError(
             f"{path} is missing: it belongs beside the notebook. Copy it from the exercise's folder again."
         ) from None
-    except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
+    except (OSError, KeyError, ValueError, EOFError, zipfile.BadZipFile) as error:
         raise ValueError(
             f"{path} can't be read ({type(error).__name__}). Copy it from the exercise's folder again."
         ) from error
@@ -288,7 +294,8 @@ def _line_of(error: BaseException, function: Function) -> str:
 
 
 def _differences(part: PartVerdict, say: dict[str, str], hidden: bool) -> list[str]:
-    assert part.failed is not None and part.outcome is not None
+    assert part.failed is not None
+    assert part.outcome is not None
     outcome, right = part.outcome, part.failed.right
     if outcome.value is None:
         return _no_value(outcome, say, hidden)

@@ -78,6 +78,8 @@ class Written:
 
 @dataclass(frozen=True)
 class Bank:
+    """The tasks of a problem set, in the order of its notebook."""
+
     name: str
     tasks: tuple[Task, ...]
     written: tuple[Written, ...] = ()

@@ -1,0 +1,129 @@
+"""The test of the tests: right answers keep their points, named mistakes lose just what the bank says."""
+
+import inspect
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from course_lib.checks import judge
+from course_lib.course import find_course
+from course_lib.grading.bank import BankError, draw_cases, load_bank, variant, visible_cases
+
+ROOT = Path(__file__).parent.parent
+BANKS = {name: load_bank(ROOT / "solutions" / name) for name in find_course(ROOT).problem_sets}
+TASKS = [pytest.param(task, id=f"{bank.name}-{task.name}") for bank in BANKS.values() for task in bank.tasks]
+SEEDS = [f"draw {n}".encode() for n in range(7)]
+
+
+def visible(task):
+    return visible_cases(next(bank for bank in BANKS.values() if task in bank.tasks))
+
+
+def every_draw(task):
+    """The cases that students see, then what grading may draw."""
+    yield next(cases for cases in visible(task) if cases.name == task.name)
+    yield from (draw_cases(task, seed, rounds=3) for seed in SEEDS)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_reference_keeps_all_points(task):
+    assert all(judge(cases, task.reference).points == task.points for cases in every_draw(task))
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_right_answers_keep_all_points(task):
+    for cases in every_draw(task):
+        kept = {answer.__name__: judge(cases, answer).points for answer in task.right_answers}
+        assert kept == dict.fromkeys(kept, task.points)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_mistakes_lose_just_the_parts_the_bank_names(task):
+    for cases in every_draw(task):
+        for mistake in task.mistakes:
+            lost = {part.part.name for part in judge(cases, mistake.function).parts if not part.earned}
+            assert (mistake.name, lost) == (mistake.name, mistake.loses)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_mistakes_are_named_to_whoever_makes_them(task):
+    for cases in every_draw(task):
+        for mistake in task.mistakes:
+            assert judge(cases, mistake.function).mistakes == [mistake.name]
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_an_untouched_stub_earns_nothing(task):
+    def stub(*_, **__):
+        raise NotImplementedError
+
+    assert judge(draw_cases(task, b"stub"), stub).points == 0
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_a_task_has_what_the_house_asks_for(task):
+    assert len(task.mistakes) >= 5
+    assert len(task.right_answers) >= 3
+    names = [mistake.name for mistake in task.mistakes]
+    assert len(names) == len(set(names))
+    for text in [part.title for part in task.parts] + [mistake.hint for mistake in task.mistakes]:
+        assert text.ko.strip()
+        assert text.en.strip()
+    assert all(mistake.loses <= {part.name for part in task.parts} for mistake in task.mistakes)
+    assert all(mistake.loses for mistake in task.mistakes)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_axes_of_one_draw_are_told_apart_by_their_lengths(task):
+    """Every matrix drawn has different lengths on its last two axes: a square would hide a wrong axis."""
+    for case in draw_cases(task, b"shapes").cases:
+        for name, value in case.inputs.items():
+            if np.ndim(value) >= 2:
+                assert value.shape[-1] != value.shape[-2], f"{case.part}: {name} is {value.shape}"
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_draws_are_the_same_for_a_seed_and_differ_between_seeds(task):
+    def drawn(seed):
+        return [
+            value.tobytes()
+            for case in draw_cases(task, seed).cases
+            for value in case.inputs.values()
+            if isinstance(value, np.ndarray)
+        ]
+
+    assert drawn(b"one") == drawn(b"one")
+    assert drawn(b"one") != drawn(b"another")
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_see_names_a_place_in_the_book(task):
+    chapter, label = task.see.split(".html#")
+    assert f"({label})=" in (ROOT / "book" / "ko" / f"{chapter}.md").read_text(encoding="utf-8")
+
+
+def reference(x):
+    """x -> twice x"""
+    return 2 * x
+
+
+def test_variant_exchanges_a_piece_and_keeps_its_source():
+    tripled = variant(reference, "tripled", ("2 * x", "3 * x"))
+    assert (tripled(5), reference(5), tripled.__name__) == (15, 10, "tripled")
+    assert inspect.getsource(tripled).startswith("def tripled(x):")
+
+
+def test_variant_refuses_a_piece_that_is_not_there_once():
+    with pytest.raises(BankError, match="stands 0 times in reference"):
+        variant(reference, "wrong", ("4 * x", "x"))
+    with pytest.raises(BankError, match="'x' stands 4 times"):
+        variant(reference, "wrong", ("x", "y"))
+
+
+def test_load_bank_says_what_is_missing(tmp_path):
+    with pytest.raises(BankError, match=r"tasks\.py is missing"):
+        load_bank(tmp_path)
+    (tmp_path / "tasks.py").write_text("TASKS = []\n")
+    with pytest.raises(BankError, match="must define BANK"):
+        load_bank(tmp_path)

@@ -1,0 +1,243 @@
+"""The check that students see: what it accepts, what it says, and the file that it reads."""
+
+import dataclasses
+import sys
+import warnings
+
+import numpy as np
+import pytest
+
+from course_lib.checks import (
+    Case,
+    Checker,
+    Outcome,
+    PartInfo,
+    TaskCases,
+    Text,
+    agree,
+    call,
+    judge,
+    load,
+    load_cases,
+    report,
+    save_cases,
+)
+
+X = np.array([[1.0, 2.0, 4.0], [8.0, 16.0, 32.0]])
+TASK = TaskCases(
+    name="double",
+    signature="double(x, *, plus=0)",
+    required=("x",),
+    parts=(PartInfo("plain", 2, Text("보통", "plain")), PartInfo("shifted", 1, Text("더하기", "shifted"))),
+    hints={"tripled": Text("세 배입니다.", "This is three times.")},
+    see="chapter.html#double",
+    rtol=1e-5,
+    atol=1e-6,
+    cases=(
+        Case("plain", {"x": X}, Outcome(2 * X), {"tripled": Outcome(3 * X)}),
+        Case("shifted", {"x": X, "plus": 1}, Outcome(2 * X + 1), {"tripled": Outcome(3 * X + 1)}),
+    ),
+)
+
+
+def double(x, plus=0):
+    return 2 * x + plus
+
+
+def test_judge_accepts_any_name_and_kind_of_the_first_argument():
+    assert judge(TASK, lambda values, plus=0: values * 2 + plus).points == 3
+    assert judge(TASK, lambda values, plus=0: (2 * values + plus).tolist()).points == 3
+    assert judge(TASK, lambda values, plus=0: (2 * values + plus).astype("float32")).points == 3
+
+
+def test_judge_accepts_torch_tensors_with_gradients():
+    torch = pytest.importorskip("torch")
+    assert judge(TASK, lambda x, plus=0: 2 * torch.tensor(x, requires_grad=True) + plus).points == 3
+
+
+def test_judge_gives_the_points_of_the_parts_that_hold():
+    assert judge(TASK, lambda x, plus=0: 2 * x).points == 2
+
+
+def test_judge_names_a_mistake_only_where_all_of_it_fits():
+    assert judge(TASK, lambda x, plus=0: 3 * x + plus).mistakes == ["tripled"]
+    assert judge(TASK, lambda x, plus=0: 4 * x + plus).mistakes == []
+
+
+def test_judge_names_the_mistake_of_one_part_alone():
+    verdict = judge(TASK, lambda x, plus=0: 3 * x + 1 if plus else 2 * x)
+    assert (verdict.points, verdict.mistakes) == (2, ["tripled"])
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda x, plus=0: (2 * x + plus).T,
+        lambda x, plus=0: (2 * x + plus)[None],
+        lambda x, plus=0: (2 * x + plus) * (1 + 1e-4),
+        lambda x, plus=0: None,
+        lambda x, plus=0: "2 * x",
+        lambda x, plus=0: [object()],
+        lambda x, plus=0: [[1, 2], [3]],
+        lambda x, plus=0: 1 / 0,
+        lambda x, plus=0: np.full(x.shape, np.nan),
+        lambda x, plus=0: 2j * x,
+        lambda x: 2 * x[0],
+        None,
+        7,
+    ],
+)
+def test_judge_gives_nothing_for_what_is_wrong(wrong):
+    assert judge(TASK, wrong).points == 0
+
+
+def test_call_protects_the_inputs_and_notices_a_change():
+    def in_place(x, plus=0):
+        x *= 2
+        x += plus
+        return x
+
+    before = X.copy()
+    outcome = call(in_place, TASK, {"x": X})
+    assert outcome.changed
+    assert np.array_equal(X, before)
+    verdict = judge(TASK, in_place)
+    assert verdict.points == 0
+    assert "바뀌었습니다" in report(verdict, "ko")
+    assert "were changed" in report(verdict, "en")
+
+
+def test_call_lets_warnings_and_stderr_pass(capsys):
+    def noisy(x, plus=0):
+        warnings.warn("deprecated", DeprecationWarning, stacklevel=1)
+        print("careful", file=sys.stderr)
+        return 2 * x + plus
+
+    assert judge(TASK, noisy).points == 3
+    assert capsys.readouterr().err == ""
+
+
+def test_call_copies_results_that_share_one_buffer():
+    buffer = np.empty_like(X)
+
+    def reusing(x, plus=0):
+        np.multiply(x, 2, out=buffer)
+        buffer[...] += plus
+        return buffer
+
+    assert judge(TASK, reusing).points == 3
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "same"),
+    [
+        (Outcome(X), Outcome(X.astype("float32")), True),
+        (Outcome(X), Outcome(X + 1e-3), False),
+        (Outcome(X), Outcome(X[0]), False),
+        (Outcome(np.array([np.nan, -np.inf])), Outcome(np.array([np.nan, -np.inf])), True),
+        (Outcome(np.array([np.inf])), Outcome(np.array([-np.inf])), False),
+        (Outcome(np.array([True])), Outcome(np.array([1.0])), False),
+        (Outcome(np.array([1])), Outcome(np.array([1.0])), True),
+        (Outcome(X), Outcome(X, changed=True), False),
+        (Outcome(error="ValueError"), Outcome(error="ValueError", message="other words"), True),
+        (Outcome(error="ValueError"), Outcome(error="TypeError"), False),
+        (Outcome(error="ValueError"), Outcome(X), False),
+    ],
+)
+def test_agree_compares_what_counts(first, second, same):
+    assert agree(first, second, rtol=1e-5, atol=1e-6) is same
+    assert agree(second, first, rtol=1e-5, atol=1e-6) is same
+
+
+def test_report_shows_shapes_the_first_difference_and_the_place_in_the_book():
+    text = report(judge(TASK, lambda x, plus=0: 2 * x + 5 * (x > 20)), "en")
+    assert "double: 0 / 3 points" in text
+    assert "x (2, 3), plus = 1" in text
+    assert "[1, 2]: expected 64, got 69" in text
+    assert text.endswith("In the book: chapter.html#double")
+    assert "(2, 3)" in report(judge(TASK, lambda x, plus=0: x[0]), "ko")
+
+
+def test_report_shows_the_line_that_raised():
+    def failing(x, plus=0):
+        return x.no_such_thing
+
+    text = report(judge(TASK, failing), "en")
+    assert "AttributeError" in text
+    assert "return x.no_such_thing" in text
+
+
+def test_report_of_hidden_cases_shows_no_input_and_no_value():
+    def quoting(x, plus=0):
+        raise ValueError(f"secret {x[1, 2]}")
+
+    assert "32.0" in report(judge(TASK, quoting), "en")
+    for function in (quoting, lambda x, plus=0: 5 * x, lambda x, plus=0: x[0]):
+        text = report(judge(TASK, function), "en", hidden=True)
+        assert not any(value in text for value in ("32", "64", "160", "(2, 3)", "(3,)"))
+
+
+def test_report_of_a_stub_asks_for_it_once():
+    def stub(x, plus=0):
+        raise NotImplementedError
+
+    assert report(judge(TASK, stub), "en").splitlines()[1:] == [
+        "  Not written yet. Complete double(x, *, plus=0)."
+    ]
+
+
+@pytest.mark.parametrize("language", ["ko", "en"])
+def test_report_has_every_sentence_in_both_languages(language):
+    wrong = [lambda x, plus=0: None, lambda x, plus=0: x[0], lambda x, plus=0: x > 3, lambda x: 1 / 0]
+    texts = [report(judge(TASK, function), language) for function in (*wrong, lambda x, plus=0: 3 * x + plus)]
+    assert len(set(texts)) == len(texts)
+    assert all("{" not in text for text in texts)
+
+
+def test_save_cases_and_load_cases_are_inverse(tmp_path):
+    path = tmp_path / "cases.npz"
+    save_cases(path, [TASK])
+    (task,) = load_cases(path)
+    assert [field.name for field in dataclasses.fields(task)]
+    assert (task.name, task.required, task.parts, task.hints) == ("double", ("x",), TASK.parts, TASK.hints)
+    assert judge(task, double).points == 3
+    assert judge(task, lambda x, plus=0: 3 * x + plus).mistakes == ["tripled"]
+    with np.load(path, allow_pickle=False) as arrays:
+        assert all(arrays[name].dtype != object for name in arrays.files)
+
+
+def test_save_cases_gives_the_same_bytes_each_time(tmp_path):
+    for name in ("a.npz", "b.npz"):
+        save_cases(tmp_path / name, [TASK])
+    assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()
+
+
+@pytest.mark.parametrize("content", [None, b"", b"not a zip file", b"PK\x03\x04 broken"])
+def test_load_cases_says_that_the_file_is_missing_or_damaged(tmp_path, content):
+    path = tmp_path / "cases.npz"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"cases\.npz .*Copy it from the exercise's folder again"):
+        load_cases(path)
+
+
+def test_load_says_in_one_line_that_all_is_in_place(tmp_path, capsys):
+    save_cases(tmp_path / "cases.npz", [TASK])
+    load(tmp_path / "cases.npz", "en")
+    assert capsys.readouterr().out == f"All is in place: 1 tasks, NumPy {np.__version__}.\n"
+
+
+def test_checker_prints_to_stdout_only_and_knows_its_tasks(capsys):
+    check = Checker({"double": TASK}, "en")
+    assert check("double", double) is None
+    captured = capsys.readouterr()
+    assert captured.out.startswith("double: 3 / 3 points")
+    assert captured.err == ""
+    with pytest.raises(ValueError, match="no task 'triple' in this problem set: there are double"):
+        check("triple", double)
+
+
+def test_load_refuses_an_unknown_language(tmp_path):
+    save_cases(tmp_path / "cases.npz", [TASK])
+    with pytest.raises(ValueError, match="language must be one of ko, en: it is 'fr'"):
+        load(tmp_path / "cases.npz", "fr")
