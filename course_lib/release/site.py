@@ -19,7 +19,7 @@ from course_lib.course import LANGUAGES, Course, CourseError
 
 STATE_FILE = "book-state.json"
 LOG_FILE = "book.log"
-WARNING = re.compile(r"(WARNING|ERROR|CRITICAL|Error):? (?P<text>.*)")
+WARNING = re.compile(r"(^|: )(WARNING|ERROR|CRITICAL|SEVERE): ")
 SHOWN_WARNINGS = 5
 
 # Runs in a process of its own: Sphinx changes global state, and its output goes to the log.

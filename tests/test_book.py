@@ -1,0 +1,323 @@
+r"""Every number in the book is computed: change one digit of any of them, and this fails.
+
+For authors:
+- In prose a number comes from a cell: `glue("name", float(value), display=False)` in a cell tagged `remove-cell`, then
+  {glue:text}`name:.2f` in the sentence. A digit typed in prose is refused; the few that are no result of
+  anything (a reading time) stand in `ALLOWED`, with a reason.
+- In a formula a number is typed, because glue does not work there. `tests/book_formulas/CHAPTER.py` recomputes it:
+  `formulas(at)` gets the names that the chapter's cells have made and returns, in the chapter's order, every
+  formula ($...$ or $$...$$) that contains a digit, as f-strings over computed values. Only single structural digits
+  (an index, an exponent, the 1 of a probability) are typed there; `book_formulas/tex.py` writes numbers, rows and
+  matrices. One file serves every language of the chapter.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+
+import matplotlib as mpl
+import myst_nb
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+FORMULAS = ROOT / "tests" / "book_formulas"
+CHAPTERS = sorted(path for path in (ROOT / "book").glob("*/*.md") if path.parent.name in ("ko", "en"))
+
+# Digits in prose that no cell can give.
+ALLOWED = {
+    "computation": {"약 25분": "reading time, an estimate"},
+    "scaling": {},
+    "worked-example": {},
+    "check": {"약 30분": "reading time, an estimate"},
+}
+
+# What the lecture prints, and the chapter where it stands.
+LECTURE = {
+    "computation": [
+        r"\operatorname{Attention}(Q,K,V)=\operatorname{Softmax}_{\mathrm{keys}}\!\left(\frac{QK^\top}{\sqrt{d_k}}+M\right)V",
+        r"S=QK^\top\quad(n_q\times n_k)",
+        r"L=\frac{S}{\sqrt{d_k}}+M",
+        r"A=\operatorname{Softmax}_{\mathrm{keys}}(L)",
+        r"O=AV\quad(n_q\times d_v)",
+        r"AV:\quad(n_q\times n_k)(n_k\times d_v)=n_q\times d_v",
+        r"d_k=4",
+        r"M=[0,0,-\infty]",
+        r"[1.5,2,3]",
+        r"[0.75,1,-\infty]",
+        r"[0.44,0.56,0]",
+        r"0.44v_1+0.56v_2",
+    ],
+    "scaling": [
+        r"\mathbb{E}[q_i]=\mathbb{E}[k_i]=0,\quad\operatorname{Var}=1",
+        r"\operatorname{Var}(q\cdotk)=d_k",
+        r"\operatorname{Var}\!\left(\frac{q\cdotk}{\sqrt{d_k}}\right)=1",
+        r"d_k=64",
+        r"[16,8,0]",
+        r"\operatorname{Softmax}([16,8,0])\approx[0.9997,0.0003,\approx0]",
+        r"[2,1,0]",
+        r"\operatorname{Softmax}([2,1,0])\approx[0.665,0.245,0.090]",
+        r"\frac{\partialp_i}{\partial\ell_i}=p_i(1-p_i)",
+    ],
+    "worked-example": [
+        r"q=[1,0,1,0]",
+        r"d_k=4",
+        r"[2,0,1]",
+        r"[1,0,0.5]",
+        r"[0.51,0.19,0.31]",
+        r"V=\begin{bmatrix}1&0\\0&1\\0.5&0.5\end{bmatrix}",
+        r"d_v=2",
+        r"0.51[1,0]=[0.51,0]",
+        r"0.19[0,1]=[0,0.19]",
+        r"0.31[0.5,0.5]\approx[0.15,0.15]",
+        r"[0.66,0.34]",
+        r"[0.993,0.00005,0.007]",
+        r"q^\topk_i",
+    ],
+    "check": [
+        r"\begin{bmatrix}1&0&0.5\end{bmatrix}",
+        r"\begin{bmatrix}0.51&0.19&0.31\end{bmatrix}",
+        r"\begin{bmatrix}0.66&0.34\end{bmatrix}",
+        r"4d^2",
+        r"8d^2",
+        r"8nd^2",
+        r"4n^2d",
+        r"16nd^2",
+        r"50\tanh(a/50)",
+        r"(-50,50)",
+    ],
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Span:
+    kind: str  # "code", "maths" or "prose"
+    start: int
+    text: str
+
+
+def _name(path: Path) -> str:
+    return path.relative_to(ROOT / "book").with_suffix("").as_posix()
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=_name)
+def test_chapter_prints_only_computed_numbers(path: Path) -> None:
+    assert problems(path.read_text(encoding="utf-8"), path) == []
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=_name)
+def test_chapter_with_one_other_digit_is_refused(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    digits = [
+        span.start + place
+        for span in spans(text)
+        if span.kind != "code"
+        for place, letter in enumerate(span.text)
+        if letter.isdigit()
+    ]
+    assert digits
+    for place in digits:
+        mutant = f"{text[:place]}{(int(text[place]) + 1) % 10}{text[place + 1 :]}"
+        assert problems(mutant, path), f"unnoticed at {mutant[place - 40 : place + 20]!r}"
+
+
+@pytest.mark.parametrize("chapter", LECTURE)
+def test_chapter_has_every_formula_of_the_lecture(chapter: str) -> None:
+    text = (ROOT / "book" / "ko" / f"{chapter}.md").read_text(encoding="utf-8")
+    printed = [re.sub(r"\s", "", span.text) for span in spans(text) if span.kind == "maths"]
+    missing = [tex for tex in LECTURE[chapter] if not any(tex.replace(" ", "") in maths for maths in printed)]
+    assert missing == []
+
+
+@pytest.mark.parametrize("path", sorted(FORMULAS.glob("*.py")), ids=lambda path: path.stem)
+def test_formulas_type_no_result(path: Path) -> None:
+    """Decimals and longer numbers are computed; what is typed is one digit at a time."""
+    constants = [node.value for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.Constant)]
+    texts = [value for value in constants if isinstance(value, str) and "\n" not in value]
+    assert [text for text in texts if re.search(r"\d\.?\d", text)] == []
+    assert [value for value in constants if isinstance(value, float)] == []
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=_name)
+def test_chapter_labels_every_heading(path: Path) -> None:
+    """Without a label, a heading in Hangul gets an address such as `id1`."""
+    text = re.sub(r"^```.*?^```$", "", path.read_text(encoding="utf-8"), flags=re.M | re.S)
+    headings = re.findall(r"(.*)\n(#+ .*)", text)
+    assert headings
+    assert [heading for line, heading in headings if not re.fullmatch(r"\([\w-]+\)=", line)] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "refused"),
+    [
+        ("합은 3이다.\n", True),
+        ("합은 ³이다.\n", True),
+        (":::{dropdown} 답 3\n답\n:::\n", True),
+        ("```{code-cell}\n---\nmystnb:\n  figure:\n    caption: 그림 3\n---\nx = 1\n```\n", True),
+        ("2. 둘째부터 센다.\n", True),
+        ("1. 하나\n3. 셋\n", True),
+        ("식 $3$은 계산되지 않았다.\n", True),
+        ("$$\n3\n$$\n", True),
+        ("1. 하나\n2. 둘\n", False),
+        ("`x3`과 {glue:text}`value:.3f`, [글](chapter-3.md)\n", False),
+        ("```{code-cell}\n:tags: [hide-cell]\nx = 3\n```\n", False),
+        (":::{grid} 1 2 2 2\n:gutter: 3\n:::\n", False),
+    ],
+)
+def test_problems_finds_typed_digits(text: str, refused: bool) -> None:
+    assert bool(problems(text, ROOT / "book" / "ko" / "no-such-chapter.md")) is refused
+
+
+def test_tasks_point_at_a_label_of_the_book() -> None:
+    labels = {
+        f"{path.stem}.html#{label}"
+        for path in CHAPTERS
+        for label in re.findall(r"^\(([\w-]+)\)=$", path.read_text(encoding="utf-8"), re.M)
+    }
+    tasks = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "solutions").glob("*/tasks.py"))
+    pointers = re.findall(r'\bsee="([^"]+)"', tasks)
+    assert pointers
+    assert sorted(set(pointers) - labels) == []
+
+
+def problems(text: str, path: Path) -> list[str]:
+    """What is not computed in a chapter: digits in prose, and formulas that come out differently."""
+    found = spans(text)
+    prose = _without_list_numbers(_prose(text, found))
+    for phrase in ALLOWED.get(path.stem, {}):
+        prose = prose.replace(phrase, "")
+    typed = [span.text.strip() for span in found if span.kind == "maths" and _has_digit(span.text)]
+    result = [f"typed in prose: {line.strip()}" for line in prose.split("\n") if _has_digit(line)]
+    computed = _computed(path)
+    result += [f"{left!r} should be {right!r}" for left, right in zip(typed, computed, strict=False) if left != right]
+    result += [f"not recomputed: {tex!r}" for tex in typed[len(computed) :]]
+    result += [f"missing: {tex!r}" for tex in computed[len(typed) :]]
+    return result
+
+
+@cache
+def _computed(path: Path) -> list[str]:
+    """The chapter's formulas with digits, from the values that its cells compute."""
+    module = FORMULAS / f"{path.stem.replace('-', '_')}.py"
+    if not module.is_file():
+        return []
+    at = _execute([span.text for span in spans(path.read_text(encoding="utf-8")) if span.kind == "code"])
+    return list(import_module(f"book_formulas.{module.stem}").formulas(at))
+
+
+def _execute(cells: list[str]) -> dict[str, object]:
+    names: dict[str, object] = {"__name__": "__main__"}
+    with pytest.MonkeyPatch.context() as patch, mpl.rc_context({"backend": "agg"}):
+        patch.setattr(myst_nb, "glue", lambda name, value, display=True: None)
+        for cell in cells:
+            exec(compile(cell, "<cell>", "exec"), names)
+    return names
+
+
+def _prose(text: str, found: list[Span]) -> str:
+    """The text with all else blanked, so that its lines stay lines."""
+    letters = ["\n" if letter == "\n" else "\0" for letter in text]
+    for span in found:
+        if span.kind == "prose":
+            letters[span.start : span.start + len(span.text)] = span.text
+    return "".join(letters)
+
+
+def _without_list_numbers(prose: str) -> str:
+    """The numbers of numbered lists count up from 1; any other stays, to be refused."""
+    lines, last = [], 0
+    for line in prose.split("\n"):
+        marker = LIST_NUMBER.match(line)
+        if marker and int(marker[1]) == last + 1:
+            last, line = last + 1, line[marker.end() :]
+        elif line and not line.startswith((" ", "\0")):
+            last = 0
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def _has_digit(text: str) -> bool:
+    return any(letter.isdigit() for letter in text)
+
+
+# Reading a chapter's source
+
+FENCE = re.compile(r"^\s*(?P<fence>`{3,}|:{3,})\s*(?P<info>\{(?P<directive>[\w-]+)\})?(?P<rest>.*)$")
+OPTION = re.compile(r"^\s*:[\w-]+:")
+SKIPPED = re.compile(r"^(\([\w-]+\)=|%.*|\+\+\+.*)$")
+LIST_NUMBER = re.compile(r"(\d+)\. ")
+WITHOUT_TITLE = {"grid", "container"}
+# Parts of a cell's head that no reader sees; all else there (a caption, say) is prose.
+HEAD = re.compile(r"^\s*(---|:?tags\b|mystnb:|image:|figure:|name:|width:|align:|-)")
+TOKEN = re.compile(
+    r"(?P<role>\{[\w:.-]+\}`[^`]*`)|(?P<code>(?P<ticks>`+).+?(?P=ticks))|\$\$(?P<display>.+?)\$\$(\s*\([\w-]+\))?"
+    r"|\$(?P<inline>[^$]+?)\$|(?P<target>\]\([^)]*\))|(?P<address><https?:[^>]*>)",
+    re.S,
+)
+
+
+def spans(text: str) -> list[Span]:
+    """The chapter in pieces: cells, formulas, and everything else that a reader sees."""
+    result: list[Span] = []
+    for kind, start, piece in _blocks(text):
+        result += [Span(kind, start, piece)] if kind == "code" else _inline(start, piece)
+    return result
+
+
+def _blocks(text: str) -> Iterator[tuple[str, int, str]]:
+    """Cells and runs of text, each with its offset; front matter, fences, options and labels are left out."""
+    lines = text.splitlines(keepends=True)
+    offsets = [0]
+    for line in lines:
+        offsets.append(offsets[-1] + len(line))
+    number = lines.index("---\n", 1) + 1 if lines[:1] == ["---\n"] else 0
+    run = number
+    while number < len(lines):
+        line = lines[number].rstrip("\n")
+        fence = FENCE.match(line)
+        if not (fence or SKIPPED.match(line)):
+            number += 1
+            continue
+        yield "text", offsets[run], "".join(lines[run:number])
+        if fence is None:
+            number += 1
+        elif fence["fence"].startswith("`") and fence["directive"] in (None, "code-cell", "code-block"):
+            end = next(n for n in range(number + 1, len(lines)) if lines[n].strip() == fence["fence"])
+            if fence["directive"] == "code-cell":
+                yield from _cell(lines, offsets, number + 1, end)
+            number = end + 1
+        else:
+            if fence["directive"] not in WITHOUT_TITLE:
+                yield "text", offsets[number] + fence.start("rest"), fence["rest"]
+            number += 1
+            while number < len(lines) and OPTION.match(lines[number]):
+                number += 1
+        run = number
+    yield "text", offsets[run], "".join(lines[run:])
+
+
+def _cell(lines: list[str], offsets: list[int], number: int, end: int) -> Iterator[tuple[str, int, str]]:
+    start = number
+    if lines[number].startswith("---"):
+        start = lines.index("---\n", number + 1) + 1
+    else:
+        while start < end and OPTION.match(lines[start]):
+            start += 1
+    yield from (("text", offsets[n], lines[n]) for n in range(number, start) if not HEAD.match(lines[n]))
+    yield "code", offsets[start], "".join(lines[start:end])
+
+
+def _inline(start: int, text: str) -> Iterator[Span]:
+    rest = 0
+    for token in TOKEN.finditer(text):
+        yield Span("prose", start + rest, text[rest : token.start()])
+        for group in ("display", "inline"):
+            if token[group] is not None:
+                yield Span("maths", start + token.start(group), token[group])
+        rest = token.end()
+    yield Span("prose", start + rest, text[rest:])
