@@ -64,7 +64,7 @@ class Course:
 
 
 def find_course(start: Path | None = None) -> Course:
-    """The course around `start` (by default COURSE_ROOT or the working directory), found upwards like a git repository."""
+    """The course around `start`, found upwards like a git repository; by default from COURSE_ROOT or from here."""
     start = (start or Path(os.environ.get("COURSE_ROOT") or Path.cwd())).resolve()
     for folder in (start, *start.parents):
         if (folder / SETTINGS_FILE).is_file():
@@ -75,6 +75,7 @@ def find_course(start: Path | None = None) -> Course:
 
 
 def read_course(root: Path) -> Course:
+    """The course in `root`, with its settings checked; CourseError names the setting that is wrong."""
     path = root / SETTINGS_FILE
     try:
         settings = tomllib.loads(path.read_text(encoding="utf-8-sig"))
@@ -83,11 +84,17 @@ def read_course(root: Path) -> Course:
     known = {"language", "term", "time_zone", "repository", "site"}
     for key, value in settings.items():
         if key not in known:
-            raise CourseError(f"{path} sets {key!r}, which is unknown. Use one of: {', '.join(sorted(known))}.")
+            raise CourseError(
+                f"{path} sets {key!r}, which is unknown. Use one of: {', '.join(sorted(known))}."
+            )
         if not isinstance(value, str) or not value:
-            raise CourseError(f"{path}: {key} must be a non-empty string, not {value!r}. Set it or leave the line out.")
+            raise CourseError(
+                f"{path}: {key} must be a non-empty string, not {value!r}. Set it or leave the line out."
+            )
     if settings.get("language", "ko") not in LANGUAGES:
-        raise CourseError(f"{path}: language must be one of {', '.join(LANGUAGES)}, not {settings['language']!r}.")
+        raise CourseError(
+            f"{path}: language must be one of {', '.join(LANGUAGES)}, not {settings['language']!r}."
+        )
     if "time_zone" in settings:
         _require_time_zone(path, settings["time_zone"])
     return Course(root=root, **settings)
@@ -97,4 +104,6 @@ def _require_time_zone(path: Path, name: str) -> None:
     try:
         ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError) as error:
-        raise CourseError(f"{path}: unknown time_zone {name!r}. Write a name such as 'Asia/Seoul'.") from error
+        raise CourseError(
+            f"{path}: unknown time_zone {name!r}. Write a name such as 'Asia/Seoul'."
+        ) from error

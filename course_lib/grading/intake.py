@@ -1,4 +1,4 @@
-"""Taking in what students hand in: each submission is read, repaired and staged, or said to be missing or unreadable."""
+"""Taking in what students hand in: each is read, repaired and staged, or said to be missing or unreadable."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import os
 import re
 import shutil
 import unicodedata
-import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from course_lib.course import SETTINGS_FILE, CourseError
+from course_lib.grading.notebook import parse_notebook, write_notebook
 
 
 class Missing(Exception):
@@ -78,20 +78,16 @@ def stage(submission: Submission, problem_set: str, released: Any, target: Path)
 
     `released` is the notebook as students got it. Missing or Unreadable where there is none to write.
     """
-    import nbformat
-
     path = _choose(submission, problem_set, _graded_ids(released))
-    notebook = repair(read_notebook(path), released)
+    notebook = repair(read_submission(path), released)
     shutil.rmtree(target.parent, ignore_errors=True)
     target.parent.mkdir(parents=True)
-    target.write_text(nbformat.writes(notebook), encoding="utf-8")
+    write_notebook(notebook, target)
     _copy_timestamp(path.parent, target.parent)
 
 
-def read_notebook(path: Path) -> Any:
+def read_submission(path: Path) -> Any:
     """The notebook in a file in today's format; Unreadable where it holds none."""
-    import nbformat
-
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -101,18 +97,17 @@ def read_notebook(path: Path) -> Any:
     if not text.strip():
         raise Unreadable(f"{path.name} is empty; hand it in again")
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # cell ids that old notebooks lack are given here
-            notebook = nbformat.convert(nbformat.reader.reads(text), 4)
-            _, notebook = nbformat.validator.normalize(notebook, version=4, version_minor=5)
-            notebook.nbformat_minor = 5
-            nbformat.validate(notebook)
+        return parse_notebook(text)
     except json.JSONDecodeError as error:
-        raise Unreadable(f"{path.name} is not a notebook (no JSON at line {error.lineno}); hand it in again") from error
+        raise Unreadable(
+            f"{path.name} is damaged: its JSON breaks off or is wrong at line {error.lineno}; "
+            "hand it in again"
+        ) from error
     except Exception as error:  # whatever is wrong in it: no submission may stop the class
         reason = str(error).strip().splitlines() or [""]
-        raise Unreadable(f"{path.name} is not a valid notebook ({type(error).__name__}: {reason[0]})") from error
-    return notebook
+        raise Unreadable(
+            f"{path.name} is not a valid notebook ({type(error).__name__}: {reason[0]})"
+        ) from error
 
 
 def repair(notebook: Any, released: Any) -> Any:
@@ -123,7 +118,9 @@ def repair(notebook: Any, released: Any) -> Any:
     """
     ours = {_id(cell): cell for cell in released.cells if _id(cell)}
     kept: list[Any] = []
-    stood: dict[str, int] = {}  # a cell's id: the index in `kept` of the answer, or of what a locked cell came after
+    stood: dict[
+        str, int
+    ] = {}  # a cell's id: the index in `kept` of the answer, or of what a locked cell came after
     for cell in notebook.cells:
         name = _id(cell)
         is_answer = name in ours and ours[name].metadata.nbgrader.solution
@@ -170,14 +167,18 @@ def _choose(submission: Submission, problem_set: str, graded: set[str]) -> Path:
     """The one notebook of a submission that holds the problem set."""
     if len(submission.folders) > 1:
         names = " and ".join(repr(ascii(folder.name)) for folder in submission.folders)
-        raise Unreadable(f"two folders have this student's id, written in two ways ({names}); leave one of them")
+        raise Unreadable(
+            f"two folders have this student's id, written in two ways ({names}); leave one of them"
+        )
     folder = _named(submission.folders[0], problem_set)
     if folder is None:
         raise Missing(f"there is no folder {problem_set}")
     notebooks = [path for path in _regular_files(folder) if path.suffix.lower() == ".ipynb"]
     if not notebooks:
         others = ", ".join(path.name for path in _regular_files(folder))
-        raise Missing(f"there is no notebook in {problem_set}, only {others}" if others else f"{problem_set} is empty")
+        raise Missing(
+            f"there is no notebook in {problem_set}, only {others}" if others else f"{problem_set} is empty"
+        )
     if len(notebooks) == 1:
         return notebooks[0]
     return _among(notebooks, problem_set, graded)
@@ -190,12 +191,14 @@ def _among(notebooks: list[Path], problem_set: str, graded: set[str]) -> Path:
         return (exact or ours)[0]
     names = ", ".join(path.name for path in ours or notebooks)
     which = "hold this problem set" if ours else "are there, none of them from this problem set"
-    raise Unreadable(f"{len(ours or notebooks)} notebooks {which} ({names}); leave one and name it {problem_set}.ipynb")
+    raise Unreadable(
+        f"{len(ours or notebooks)} notebooks {which} ({names}); leave one and name it {problem_set}.ipynb"
+    )
 
 
 def _holds(path: Path, graded: set[str]) -> bool:
     try:
-        return bool(graded & {_id(cell) for cell in read_notebook(path).cells})
+        return bool(graded & {_id(cell) for cell in read_submission(path).cells})
     except Unreadable:
         return False
 

@@ -48,12 +48,17 @@ class StudentReport:
 
 @dataclass(frozen=True)
 class Report:
+    """The class, in the order of ids."""
+
     assignment: str
     students: tuple[StudentReport, ...]
 
     def as_json(self) -> dict[str, Any]:
         """The report in the form that other programs read."""
-        return {"assignment": self.assignment, "students": [_student_as_json(student) for student in self.students]}
+        return {
+            "assignment": self.assignment,
+            "students": [_student_as_json(student) for student in self.students],
+        }
 
 
 def write_json(report: Report, path: Path) -> None:
@@ -71,9 +76,13 @@ def require_writable(path: Path) -> None:
     if path.is_dir():
         raise CourseError(f"{path} is a folder. Give the name of a file for --json.")
     if not path.absolute().parent.is_dir():
-        raise CourseError(f"There is no folder {path.absolute().parent}. Make it, or give another file for --json.")
+        raise CourseError(
+            f"There is no folder {path.absolute().parent}. Make it, or give another file for --json."
+        )
     if not os.access(path.absolute().parent, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
-        raise CourseError(f"{path} cannot be written. Change its permissions, or give another file for --json.")
+        raise CourseError(
+            f"{path} cannot be written. Change its permissions, or give another file for --json."
+        )
 
 
 def _student_as_json(student: StudentReport) -> dict[str, Any]:

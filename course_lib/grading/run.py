@@ -18,9 +18,15 @@ import course_lib
 from course_lib.course import Course
 from course_lib.grading.execute import ExecutionFailed, execute
 from course_lib.grading.intake import Missing, Submission, Unreadable, collect, stage, submissions_in
+from course_lib.grading.notebook import read_notebook
 from course_lib.grading.report import Item, Report, Status, StudentReport
 from course_lib.grading.secret import secret_of
 from course_lib.grading.workspace import Workspace, nbgrader_at_work, open_workspace, register
+
+_SAY = {
+    "ko": {"waits": "사람이 채점할 차례입니다.", "marked": "사람이 채점했습니다.", "empty": "답이 없습니다."},
+    "en": {"waits": "Waits for a person's mark.", "marked": "Marked by a person.", "empty": "No answer."},
+}
 
 Progress = Callable[[int, int, str], None]  # done, total, the student whose turn it is
 
@@ -59,7 +65,9 @@ class _Run:
     def __init__(self, workspace: Workspace, problem_set: str, again: bool) -> None:
         self.workspace = workspace
         self.problem_set = problem_set
-        self.released = _read(workspace.course.nbgrader / "release" / problem_set / f"{problem_set}.ipynb")
+        self.released = read_notebook(
+            workspace.course.nbgrader / "release" / problem_set / f"{problem_set}.ipynb"
+        )
         self.surroundings = _digest_of_surroundings(workspace, problem_set)
         self.records = _Records(workspace.root / ".course" / f"graded-{problem_set}.json", forget=again)
 
@@ -95,7 +103,9 @@ class _Run:
             marked = _marked_by_hand(gradebook, self.problem_set, student) if keep_marks else set()
         try:
             execute(self.workspace, self.problem_set, student)
-            verdicts = read_verdicts(_read(self.workspace.notebook("autograded", self.problem_set, student)))
+            verdicts = read_verdicts(
+                read_notebook(self.workspace.notebook("autograded", self.problem_set, student))
+            )
             failure = ""
         except ExecutionFailed as error:
             verdicts, failure = {}, str(error)
@@ -105,18 +115,26 @@ class _Run:
 
     def _report(self, student: str, failure: str) -> StudentReport:
         executed = self.workspace.notebook("autograded", self.problem_set, student)
-        verdicts = read_verdicts(_read(executed)) if executed.is_file() and not failure else {}
+        verdicts = read_verdicts(read_notebook(executed)) if executed.is_file() and not failure else {}
         items = []
         with _gradebook(self.workspace) as gradebook:
             notebook = _submitted_notebook(gradebook, self.problem_set, student)
             grades = {grade.name: grade for grade in notebook.grades}
             for cell in self._graded_cells():
-                message = failure or verdicts.get(cell.id, Verdict(None, "")).message
-                items.append(Item(cell.id, _score(grades[cell.id]), cell.points, message))
+                score = _score(grades[cell.id])
+                verdict = verdicts.get(cell.id)
+                message = failure or (verdict.message if verdict else self._say(score))
+                items.append(Item(cell.id, score, cell.points, message))
         status: Status = "failed" if failure else "graded"
         if not failure and any(item.score is None for item in items):
             status = "needs_marking"
         return StudentReport(student, status, tuple(items), failure)
+
+    def _say(self, score: float | None) -> str:
+        """The message of an answer in words."""
+        return _SAY[self.workspace.course.language][
+            "waits" if score is None else "marked" if score else "empty"
+        ]
 
     def _without_marks(self, student: str, status: Status, note: str) -> StudentReport:
         items = [Item(cell.id, 0.0, cell.points, note) for cell in self._graded_cells()]
@@ -168,7 +186,9 @@ def _points(cell: Any) -> float | None:
 
 
 def _message(cell: Any) -> str:
-    text = "".join(output.text for output in cell.outputs if output.output_type == "stream" and output.name == "stdout")
+    text = "".join(
+        output.text for output in cell.outputs if output.output_type == "stream" and output.name == "stdout"
+    )
     errors = [f"{output.ename}: {output.evalue}" for output in cell.outputs if output.output_type == "error"]
     if not text.strip() and not errors and _points(cell) is None:
         errors = ["no verdict arrived from this cell"]
@@ -269,9 +289,3 @@ def _digest_of_surroundings(workspace: Workspace, problem_set: str) -> bytes:
 
 def _bytes_of(paths: Iterable[Path]) -> bytes:
     return b"\0".join(path.name.encode() + b"\0" + path.read_bytes() for path in sorted(paths))
-
-
-def _read(path: Path) -> Any:
-    import nbformat
-
-    return nbformat.read(path, as_version=4)

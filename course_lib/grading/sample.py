@@ -1,4 +1,4 @@
-"""A small class whose marks are known beforehand: right answers, every named mistake, and what goes wrong on the way."""
+"""A small class whose marks are known beforehand: right answers, every named mistake, and what else happens."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from types import FunctionType, ModuleType
 from typing import Any, Literal
 
 from course_lib.grading.bank import Bank
+from course_lib.grading.notebook import read_notebook, text_of
 
 Kind = Literal["notebook", "broken", "nothing"]
 
@@ -26,11 +27,11 @@ class SampleStudent:
     title: str
     predicted: float
     answers: dict[str, Callable[..., Any]] = field(default_factory=dict)
-    writes: bool = False  # answers in words too, which then wait for a person
+    words: dict[str, str] = field(default_factory=dict)  # answers in words, which then wait for a person
     kind: Kind = "notebook"
 
 
-def sample_class(bank: Bank) -> list[SampleStudent]:
+def sample_class(bank: Bank, language: str = "ko") -> list[SampleStudent]:
     """The sample class of a bank: the n-th right answer and the n-th mistake of every task, and four odd cases."""
     everything = sum(task.points for task in bank.tasks)
     rows: list[dict[str, Any]] = [
@@ -38,10 +39,12 @@ def sample_class(bank: Bank) -> list[SampleStudent]:
             "title": "model solutions",
             "predicted": everything,
             "answers": {task.name: task.reference for task in bank.tasks},
-            "writes": True,
+            "words": {written.name: written.model_answer.in_language(language) for written in bank.written},
         }
     ]
-    rows += [_right(bank, index, everything) for index in range(max(len(t.right_answers) for t in bank.tasks))]
+    rows += [
+        _right(bank, index, everything) for index in range(max(len(t.right_answers) for t in bank.tasks))
+    ]
     rows += [_mistaken(bank, index) for index in range(max(len(task.mistakes) for task in bank.tasks))]
     rows += [
         {"title": "notebook as released", "predicted": 0.0},
@@ -51,16 +54,15 @@ def sample_class(bank: Bank) -> list[SampleStudent]:
     return [SampleStudent(id=f"student-{number:03}", **row) for number, row in enumerate(rows, start=1)]
 
 
-def write_sample(students: Iterable[SampleStudent], problem_set: str, release: Path, folder: Path) -> None:
-    """Writes what they hand in as `folder`/STUDENT/PROBLEM_SET/, from the release that students got."""
-    import nbformat
-
-    released = nbformat.read(release / f"{problem_set}.ipynb", as_version=4)
+def write_sample(students: Iterable[SampleStudent], exercise: Path, folder: Path) -> None:
+    """Writes what they hand in as `folder`/STUDENT/PROBLEM_SET/, from the exercise's folder that students got."""
+    problem_set = exercise.name
+    released = read_notebook(exercise / f"{problem_set}.ipynb")
     shutil.rmtree(folder, ignore_errors=True)
     for student in students:
         target = folder / student.id / problem_set
         target.mkdir(parents=True)
-        text = nbformat.writes(_fill_in(released, student))
+        text = text_of(_fill_in(released, student))
         if student.kind == "broken":
             text = text[: len(text) // 2]
         if student.kind != "nothing":
@@ -84,7 +86,7 @@ class _Renamed(ast.NodeTransformer):
     def __init__(self, old: str, new: str) -> None:
         self.old, self.new = old, new
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:  # noqa: N802  # the name that ast looks for
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         node.name = self.new if node.name == self.old else node.name
         node.returns = None
         return self.generic_visit(node)
@@ -93,7 +95,7 @@ class _Renamed(ast.NodeTransformer):
         node.annotation = None  # it may name what the notebook does not import
         return node
 
-    def visit_Name(self, node: ast.Name) -> ast.AST:  # noqa: N802
+    def visit_Name(self, node: ast.Name) -> ast.AST:
         node.id = self.new if node.id == self.old else node.id
         return node
 
@@ -113,7 +115,7 @@ def _right(bank: Bank, index: int, everything: float) -> dict[str, Any]:
         task.name: task.right_answers[index] if index < len(task.right_answers) else task.reference
         for task in bank.tasks
     }
-    return {"title": f"other right answers {index + 1}", "predicted": everything, "answers": answers}
+    return {"title": f"other solutions {index + 1}", "predicted": everything, "answers": answers}
 
 
 def _mistaken(bank: Bank, index: int) -> dict[str, Any]:
@@ -122,16 +124,16 @@ def _mistaken(bank: Bank, index: int) -> dict[str, Any]:
         mistake = task.mistakes[index] if index < len(task.mistakes) else None
         answers[task.name] = mistake.function if mistake else task.reference
         predicted += task.points_without(mistake.loses if mistake else ())
-    return {"title": f"mistake {index + 1} of each task", "predicted": predicted, "answers": answers}
+    return {"title": f"mistake {index + 1} in each", "predicted": predicted, "answers": answers}
 
 
 def _fill_in(released: Any, student: SampleStudent) -> Any:
     notebook = copy.deepcopy(released)
     for cell in notebook.cells:
         metadata = cell.metadata.get("nbgrader", {})
-        task = str(metadata.get("grade_id", "")).removesuffix("-solution")
-        if metadata.get("solution") and task in student.answers:
-            cell.source = source_as(student.answers[task], task)
-        elif metadata.get("solution") and cell.cell_type == "markdown" and student.writes:
-            cell.source = "Q K^T"  # something to mark
+        name = str(metadata.get("grade_id", "")).removesuffix("-solution")
+        if metadata.get("solution") and name in student.answers:
+            cell.source = source_as(student.answers[name], name)
+        elif metadata.get("solution") and name in student.words:
+            cell.source = student.words[name]
     return notebook

@@ -19,14 +19,14 @@ CODE_STUB = "raise NotImplementedError"
 TEXT_STUB = "✎"  # no prose: one gradebook serves notebooks of every language
 SECONDS_PER_CELL = 30
 
-_CONFIG_FILE = '''\
+_CONFIG_FILE = """\
 # Written by `course grade`: with it, nbgrader's commands and formgrader work in this folder.
 from pathlib import Path
 
 from course_lib.grading.workspace import set_up
 
 set_up(get_config(), course=Path({course!r}), workspace=Path(__file__).parent)  # noqa: F821
-'''
+"""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,9 @@ class Workspace:
         """The folder with the solutions and hidden cells of a released set; CourseError where it was not released."""
         folder = self.course.nbgrader / "source" / problem_set
         if not (folder / f"{problem_set}.ipynb").is_file():
-            raise CourseError(f"{problem_set} has not been released: {folder} is not there. Run: course release")
+            raise CourseError(
+                f"{problem_set} has not been released: {folder} is not there. Run: course release"
+            )
         return folder
 
     def log(self, problem_set: str, student: str) -> Path:
@@ -92,6 +94,9 @@ def _configure(config: Any, *, root: Path, derived: Path) -> None:
     config.ClearSolutions.code_stub = {"python": CODE_STUB}
     config.ClearSolutions.text_stub = TEXT_STUB
     config.Execute.timeout = SECONDS_PER_CELL
+    config.Execute.extra_arguments = [
+        "--IPKernelApp.log_level=ERROR"
+    ]  # else each kernel warns on the terminal
 
 
 def settings(workspace: Workspace, problem_set: str) -> Any:
@@ -133,7 +138,9 @@ def generate_release(problem_set: str, source: Path, release: Path, *, gradebook
     else:
         config.CourseDirectory.db_url = gradebook
     with nbgrader_at_work() as log:
-        converter = GenerateAssignment(coursedir=CourseDirectory(config=config), config=config, log=log.logger)
+        converter = GenerateAssignment(
+            coursedir=CourseDirectory(config=config), config=config, log=log.logger
+        )
         _start(converter, log, f"nbgrader could not make the release of {problem_set} from {source}")
 
 

@@ -1,0 +1,1 @@
+"""From solutions and chapters to what others get: exercises and the site."""

@@ -13,6 +13,7 @@ from typing import Any
 
 from course_lib.course import LANGUAGES, CourseError
 from course_lib.grading.bank import Bank, Task, Written
+from course_lib.grading.notebook import new_cell, new_notebook
 
 NOTEBOOK_METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
@@ -26,8 +27,6 @@ def source_notebook(path: Path, bank: Bank) -> Any:
     Every cell of prose has one tag, `ko` or `en`; a code cell may have one. A code cell `:task: NAME` stands for the
     task or written answer of that name. CourseError where the two files do not fit together.
     """
-    from nbformat.v4 import new_notebook
-
     placeholders = _read_myst(path)
     _require_fit(path, placeholders, bank)
     cells: list[Any] = []
@@ -35,13 +34,13 @@ def source_notebook(path: Path, bank: Bank) -> Any:
     for number, cell in enumerate(placeholders, start=1):
         task = cell.metadata.get("task")
         if task is not None:
-            cells += _cells_of(task, bank, path)
+            cells += _cells_of(task, bank)
         elif cell.source.strip():
             language = _language(cell, path, number)
             kind = "-".join(filter(None, ["code" if cell.cell_type == "code" else "text", language]))
             counts[kind] += 1
             cells.append(_plain_cell(cell, f"{kind}-{counts[kind]}", language))
-    return new_notebook(cells=cells, metadata=NOTEBOOK_METADATA)
+    return new_notebook(cells, NOTEBOOK_METADATA)
 
 
 def solution_source(task: Task) -> str:
@@ -50,11 +49,17 @@ def solution_source(task: Task) -> str:
     function = ast.parse("\n".join(lines)).body[0]
     place = f"{inspect.getsourcefile(task.reference)}: the reference of {task.name!r}"
     if not isinstance(function, ast.FunctionDef) or function.decorator_list:
-        raise CourseError(f"{place} must be one plain function, without decorators: it becomes the model solution.")
+        raise CourseError(
+            f"{place} must be one plain function, without decorators: it becomes the model solution."
+        )
     if function.name != task.name:
-        raise CourseError(f"{place} is called {function.name!r}. Give it the task's name: it becomes the stub.")
+        raise CourseError(
+            f"{place} is called {function.name!r}. Give it the task's name: it becomes the stub."
+        )
     if ast.get_docstring(function) is None or len(function.body) < 2:
-        raise CourseError(f"{place} needs a docstring, which students get, and a body after it, which they write.")
+        raise CourseError(
+            f"{place} needs a docstring, which students get, and a body after it, which they write."
+        )
     end = function.body[0].end_lineno
     body = textwrap.dedent("\n".join(lines[end:])).strip("\n")
     marked = textwrap.indent(f"### BEGIN SOLUTION\n{body}\n### END SOLUTION", "    ")
@@ -67,7 +72,9 @@ def _read_myst(path: Path) -> list[Any]:
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except FileNotFoundError:
-        raise CourseError(f"{path} is missing: a problem set needs its notebook there, as MyST Markdown.") from None
+        raise CourseError(
+            f"{path} is missing: a problem set needs its notebook there, as MyST Markdown."
+        ) from None
     except UnicodeDecodeError as error:
         raise CourseError(f"{path} is not UTF-8 text (byte {error.start}). Save it as UTF-8.") from error
     try:
@@ -79,17 +86,21 @@ def _read_myst(path: Path) -> list[Any]:
 def _require_fit(path: Path, cells: Iterable[Any], bank: Bank) -> None:
     """Every task of the bank has one cell in the notebook, and the other way round."""
     tasks = path.with_name("tasks.py")
-    known = [item.name for item in (*bank.tasks, *bank.written)]
+    known = [*(task.name for task in bank.tasks), *(written.name for written in bank.written)]
     for name, count in Counter(known).items():
         if count > 1:
-            raise CourseError(f"{tasks} defines {name!r} {count} times; {path} can't tell them apart. Rename one.")
+            raise CourseError(
+                f"{tasks} defines {name!r} {count} times; {path} can't tell them apart. Rename one."
+            )
     placed: dict[str, int] = {}
     for number, cell in enumerate(cells, start=1):
         name = cell.metadata.get("task")
         if name is None:
             continue
         if name not in known:
-            raise CourseError(f"{path}, cell {number}: no task {name!r} in {tasks} (there are: {', '.join(known)}).")
+            raise CourseError(
+                f"{path}, cell {number}: no task {name!r} in {tasks} (there are: {', '.join(known)})."
+            )
         if name in placed:
             raise CourseError(f"{path} places {name!r} of {tasks} twice: cells {placed[name]} and {number}.")
         placed[name] = number
@@ -111,10 +122,10 @@ def _language(cell: Any, path: Path, number: int) -> str:
 
 
 def _plain_cell(cell: Any, name: str, language: str) -> Any:
-    return _new_cell(cell.cell_type, name, cell.source, {"tags": [language]} if language else {})
+    return _cell(cell.cell_type, name, cell.source, {"tags": [language]} if language else {})
 
 
-def _cells_of(name: str, bank: Bank, path: Path) -> list[Any]:
+def _cells_of(name: str, bank: Bank) -> list[Any]:
     for written in bank.written:
         if written.name == name:
             return [_answer_cell(written)]
@@ -148,7 +159,13 @@ def _answer_cell(written: Written) -> Any:
 
 
 def _nbgrader_cell(
-    kind: str, name: str, source: str, *, solution: bool = False, locked: bool = False, points: float | None = None
+    kind: str,
+    name: str,
+    source: str,
+    *,
+    solution: bool = False,
+    locked: bool = False,
+    points: float | None = None,
 ) -> Any:
     metadata: dict[str, Any] = {
         "grade": points is not None,
@@ -160,11 +177,8 @@ def _nbgrader_cell(
     }
     if points is not None:
         metadata["points"] = points
-    return _new_cell(kind, name, source, {"nbgrader": metadata})
+    return _cell(kind, name, source, {"nbgrader": metadata})
 
 
-def _new_cell(kind: str, name: str, source: str, metadata: dict[str, Any]) -> Any:
-    from nbformat.v4 import new_code_cell, new_markdown_cell
-
-    new_cell = new_code_cell if kind == "code" else new_markdown_cell
-    return new_cell(id=re.sub(r"[^a-zA-Z0-9_-]", "-", name)[:64], source=source, metadata=metadata)
+def _cell(kind: str, name: str, source: str, metadata: dict[str, Any]) -> Any:
+    return new_cell(kind, re.sub(r"[^a-zA-Z0-9_-]", "-", name)[:64], source, metadata)

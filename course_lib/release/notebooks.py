@@ -18,6 +18,7 @@ from typing import Any
 from course_lib.checks import save_cases
 from course_lib.course import LANGUAGES, Course, CourseError
 from course_lib.grading.bank import Bank, BankError, load_bank, visible_cases
+from course_lib.grading.notebook import read_notebook, text_of, write_notebook
 from course_lib.grading.workspace import Workspace, generate_release, register
 from course_lib.release.cells import source_notebook
 from course_lib.release.stale import differences
@@ -46,7 +47,11 @@ def release(course: Course, problem_set: str) -> Released:
         for step in ("source", "release"):
             _replace(draft / step / problem_set, course.nbgrader / step / problem_set)
         for language in LANGUAGES:
-            _replace(draft / language / problem_set, course.exercises / language / problem_set)
+            new, exercise = draft / language / problem_set, course.exercises / language / problem_set
+            if any(
+                differences(new, exercise)
+            ):  # else another machine's last digits would change files for nothing
+                _replace(new, exercise)
     folders = tuple(course.exercises / language / problem_set for language in languages)
     return Released(problem_set, folders, len(bank.tasks) + len(bank.written), bank.points)
 
@@ -67,6 +72,14 @@ def stale(course: Course, problem_sets: list[str]) -> list[str]:
     return found
 
 
+def is_current(course: Course, problem_set: str) -> bool:
+    """Whether the last release is what the solutions give now, so that grading asks what students were asked."""
+    bank = require_bank(course.require_problem_set(problem_set))
+    notebook = source_notebook(course.solutions / problem_set / f"{problem_set}.md", bank)
+    path = course.nbgrader / "source" / problem_set / f"{problem_set}.ipynb"
+    return path.is_file() and path.read_text(encoding="utf-8") == text_of(notebook)
+
+
 def require_bank(folder: Path) -> Bank:
     """The bank of a problem set; CourseError, which names the place, where its tasks.py cannot be used."""
     try:
@@ -75,7 +88,9 @@ def require_bank(folder: Path) -> Bank:
         raise CourseError(str(error)) from error
     except Exception as error:  # tasks.py is code: anything can come out of it
         place = f"{folder / 'tasks.py'}{_line_in(error, folder / 'tasks.py')}"
-        raise CourseError(f"{place} cannot be loaded ({type(error).__name__}: {error}). Correct it there.") from error
+        raise CourseError(
+            f"{place} cannot be loaded ({type(error).__name__}: {error}). Correct it there."
+        ) from error
 
 
 def _line_in(error: BaseException, path: Path) -> str:
@@ -98,7 +113,7 @@ def _derive(course: Course, problem_set: str, bank: Bank, draft: Path) -> list[s
     save_cases(source / CASES, visible_cases(bank))
     generate_release(problem_set, draft / "source", draft / "release")
     released = draft / "release" / problem_set
-    notebook = _read(released / f"{problem_set}.ipynb")
+    notebook = read_notebook(released / f"{problem_set}.ipynb")
     write_notebook(notebook, released / f"{problem_set}.ipynb")
     languages = [language for language in LANGUAGES if any(_tag(cell) == language for cell in notebook.cells)]
     for language in languages:
@@ -122,20 +137,6 @@ def _requirements(course: Course) -> str:
     library = f"course_lib @ git+{course.repository}" if course.repository else "../../.."
     lines = ["numpy>=2", "array-api-compat>=1.11", "matplotlib>=3.9", "jupyterlab>=4", library]
     return "# In this folder: pip install -r requirements.txt, then jupyter lab\n" + "\n".join(lines) + "\n"
-
-
-def write_notebook(notebook: Any, path: Path) -> None:
-    """Writes a notebook: the same cells give the same bytes."""
-    import nbformat
-
-    nbformat.validate(notebook)
-    path.write_text(nbformat.writes(notebook).rstrip("\n") + "\n", encoding="utf-8", newline="\n")
-
-
-def _read(path: Path) -> Any:
-    import nbformat
-
-    return nbformat.read(path, as_version=4)
 
 
 def _tag(cell: Any) -> str | None:

@@ -40,14 +40,16 @@ def same_cases(first: list[TaskCases], second: list[TaskCases]) -> bool:
     """Whether two files hold the same cases: inputs and texts exactly, outputs to the last digits of a BLAS."""
     if [replace(task, cases=()) for task in first] != [replace(task, cases=()) for task in second]:
         return False
-    pairs = [
-        (one.cases, other.cases) for one, other in zip(first, second, strict=True)
-    ]
+    pairs = [(one.cases, other.cases) for one, other in zip(first, second, strict=True)]
     return all(len(a) == len(b) and all(map(_same_case, a, b)) for a, b in pairs)
 
 
 def _same_case(one: Case, other: Case) -> bool:
-    if one.part != other.part or list(one.inputs) != list(other.inputs) or list(one.mistakes) != list(other.mistakes):
+    if (
+        one.part != other.part
+        or list(one.inputs) != list(other.inputs)
+        or list(one.mistakes) != list(other.mistakes)
+    ):
         return False
     return (
         all(_identical(one.inputs[name], other.inputs[name]) for name in one.inputs)

@@ -1,0 +1,283 @@
+"""The command `course`: build the book, release problem sets, grade a class, and all of it once as a demo.
+
+Every command says what it did and what to do next. Bad input is answered with one sentence and exit code 1.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from course_lib.course import Course, CourseError, find_course
+
+if TYPE_CHECKING:
+    from course_lib.grading.report import Report
+    from course_lib.release.demo import DemoRow
+
+# What a command needs beyond this is loaded when it runs, so that --help answers at once.
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+USAGE_ERROR: Any = typer.BadParameter.__base__  # click's own, or of the copy of click that newer typers carry
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """The entry point of the command: exits 0 when done, 1 with one sentence where something is wrong."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    try:
+        code = app(args=arguments or ["--help"], standalone_mode=False)
+    except CourseError as error:
+        _fail(str(error))
+    except USAGE_ERROR as error:
+        _fail(f"{error.format_message()} See: course --help")
+    except (KeyboardInterrupt, typer.Abort):
+        _fail("Stopped. What was finished stays; the same command goes on from there.")
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        _fail(f"{where}{error.strerror or error}. Check the place and its permissions, and try again.")
+    sys.exit(code or 0)
+
+
+def _fail(sentence: str) -> None:
+    print(f"course: {sentence}", file=sys.stderr)
+    sys.exit(1)
+
+
+@app.callback()
+def _course() -> None:
+    """Scaled Dot-Product Attention as a course: its book, its problem sets and their grading."""
+
+
+@app.command()
+def build() -> None:
+    """Build the book into _build/html.
+
+    Every cell is executed, unless nothing has changed since.
+    """
+    course = find_course()
+    _build_book(course)
+    _say_where([("book", _shown(course.build / "html" / "index.html"))])
+
+
+@app.command()
+def release(
+    problem_sets: Annotated[
+        list[str] | None, typer.Argument(metavar="[PS]...", help="All, if none is named.")
+    ] = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Write nothing; say whether exercises/ is up to date.")
+    ] = False,
+) -> None:
+    """Derive exercises/ from solutions/.
+
+    These are the notebooks and data that students get.
+    """
+    course = find_course()
+    names = _require_problem_sets(course, problem_sets)
+    if check:
+        _check_exercises(course, names)
+        return
+    _release(course, names)
+    print(f"Next: hand out {_shown(course.exercises)}, and later: course grade {names[0]} --submitted DIR")
+
+
+@app.command()
+def grade(
+    problem_set: Annotated[str, typer.Argument(metavar="PS")],
+    submitted: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Holds STUDENT/PS/*.ipynb; by default submitted/ of the course."),
+    ] = None,
+    json: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the report there, too.")] = None,
+    again: Annotated[bool, typer.Option("--again", help="Run unchanged submissions again as well.")] = False,
+) -> None:
+    """Grade what students handed in.
+
+    Marks go into gradebook.db, executed notebooks into autograded/, as nbgrader has them.
+    """
+    from course_lib.grading.report import require_writable, write_json
+
+    course = find_course()
+    _require_current_release(course, problem_set)
+    if json is not None:
+        require_writable(json)
+    report = _grade(course, problem_set, submitted or course.root / "submitted", again=again)
+    _console().print(_report_table(report))
+    if json is not None:
+        write_json(report, json)
+        print(f"Report: {json}")
+    _say_what_waits(report)
+
+
+@app.command()
+def demo() -> None:
+    """All of it once, with a sample class.
+
+    Builds the book, releases the problem sets, grades a class whose scores are known beforehand.
+    """
+    from course_lib.release.demo import demo_workspace, grade_sample
+
+    course = find_course()
+    _build_book(course)
+    names = _require_problem_sets(course, None)
+    _release(course, names)
+    surprises: list[str] = []
+    for name in names:
+        with _bar(f"Grading the sample class of {name}") as progress:
+            rows = grade_sample(course, name, progress=progress)
+        _console().print(_demo_table(name, rows))
+        surprises += [f"{name} {row.student.id}" for row in rows if not row.as_predicted]
+    _say_where(_places(course, demo_workspace(course)))
+    if surprises:
+        raise CourseError(
+            f"{len(surprises)} scores differ from what the bank predicts: {', '.join(surprises)}. "
+            "Correct the tests or the predictions in solutions/."
+        )
+
+
+def _build_book(course: Course) -> None:
+    from course_lib.release.site import build_site
+
+    with _bar("Building the book, every cell executed"):
+        site = build_site(course)
+    print(f"Book: built in {site.seconds:.0f} s." if site.rebuilt else "Book: up to date.")
+
+
+def _require_problem_sets(course: Course, names: list[str] | None) -> list[str]:
+    for name in names or []:
+        course.require_problem_set(name)
+    if not course.problem_sets:
+        raise CourseError(
+            f"There is no problem set in {course.solutions}. Add one as solutions/NAME/tasks.py."
+        )
+    return names or course.problem_sets
+
+
+def _release(course: Course, names: list[str]) -> None:
+    from course_lib.release.notebooks import release
+
+    for name in names:
+        with _bar(f"Releasing {name}"):
+            done = release(course, name)
+        folders = " and ".join(_shown(folder) for folder in done.folders)
+        print(f"Released {name}: {done.tasks} tasks, {done.points:g} points, in {folders}.")
+
+
+def _check_exercises(course: Course, names: list[str]) -> None:
+    from course_lib.release.notebooks import stale
+
+    found = stale(course, names)
+    if found:
+        raise CourseError(f"{'; '.join(found)}. Run: course release")
+    print(f"exercises/ is up to date: {', '.join(names)}.")
+
+
+def _require_current_release(course: Course, problem_set: str) -> None:
+    from course_lib.release.notebooks import is_current
+
+    course.require_problem_set(problem_set)
+    if not is_current(course, problem_set):
+        raise CourseError(
+            f"solutions/{problem_set} has changed since it was released, or was never released. "
+            f"Run: course release {problem_set}"
+        )
+
+
+def _grade(course: Course, problem_set: str, submitted: Path, *, again: bool) -> Report:
+    from course_lib.grading.run import grade
+
+    with _bar(f"Grading {problem_set}") as progress:
+        return grade(course, problem_set, submitted, course.root, again=again, progress=progress)
+
+
+def _say_what_waits(report: Report) -> None:
+    waiting = [student.id for student in report.students if student.status == "needs_marking"]
+    if waiting:
+        print(
+            f"Next: mark {len(waiting)} by hand: run jupyter lab here, then the menu Nbgrader > Formgrader."
+        )
+    failed = [student.id for student in report.students if student.status == "failed"]
+    if failed:
+        raise CourseError(
+            f"{len(failed)} notebooks could not be run to their end: {', '.join(failed)}. See above why."
+        )
+
+
+def _report_table(report: Report) -> Table:
+    table = _table(report.assignment, "student", "status", "score", "remarks")
+    for student in report.students:
+        points = (
+            "" if student.status in ("missing", "unreadable") else _points(student.score, student.max_score)
+        )
+        table.add_row(student.id, student.status.replace("_", " "), points, student.note)
+    return table
+
+
+def _demo_table(problem_set: str, rows: list[DemoRow]) -> Table:
+    table = _table(f"{problem_set}: the sample class", "student", "handed in", "score", "predicted", "why")
+    for row in rows:
+        predicted = f"{row.student.predicted:g}" if row.as_predicted else f"[red]{row.student.predicted:g}[/]"
+        points = _points(row.report.score, row.report.max_score)
+        table.add_row(row.student.id.removeprefix("student-"), row.student.title, points, predicted, row.why)
+    return table
+
+
+def _table(title: str, *columns: str) -> Table:
+    table = Table(
+        title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0)
+    )
+    for column in columns:
+        numeric = column in ("score", "predicted")
+        narrow = numeric or column in ("student", "handed in", "status")
+        # "fold": rich would cut a wrapped line of wide characters short
+        table.add_column(column, justify="right" if numeric else "left", no_wrap=narrow, overflow="fold")
+    return table
+
+
+def _points(score: float, max_score: float) -> str:
+    return f"{score:g} / {max_score:g}"
+
+
+def _places(course: Course, workspace: Path) -> list[tuple[str, str]]:
+    return [
+        ("book", _shown(course.build / "html" / "index.html")),
+        ("exercises", _shown(course.exercises / course.language)),
+        ("gradebook", f"cd {_shown(workspace)} && jupyter lab, then the menu Nbgrader > Formgrader"),
+    ]
+
+
+def _say_where(places: list[tuple[str, str]]) -> None:
+    print("Open:")
+    for name, place in places:
+        print(f"  {name:10} {place}")
+
+
+def _shown(path: Path) -> str:
+    """The path as somebody would type it here."""
+    return os.path.relpath(path) if path.is_relative_to(Path.cwd()) else str(path)
+
+
+def _console() -> Console:
+    """The terminal; where there is none (a log, a pipe), lines as wide as they need."""
+    console = Console()
+    return console if console.is_terminal else Console(width=160)
+
+
+@contextmanager
+def _bar(what: str) -> Iterator[Callable[[int, int, str], None]]:
+    """A bar on stderr while something takes its time; nothing where nobody watches."""
+    console = Console(stderr=True)
+    columns = [TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()]
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda done, total, who: bar.update(
+            task, completed=done, total=total, description=f"{what} {who}"
+        )

@@ -1,0 +1,55 @@
+"""Notebooks as nbformat has them: read, made, and written so that the same cells give the same bytes."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import warnings
+from pathlib import Path
+from typing import Any
+
+
+def read_notebook(path: Path) -> Any:
+    """One of our own notebooks."""
+    return _nbformat().read(path, as_version=4)
+
+
+def parse_notebook(text: str) -> Any:
+    """Somebody's notebook of whatever version, in today's; the errors of json and nbformat where it is none."""
+    json.loads(text)  # its error names the line, nbformat's does not
+    nbformat = _nbformat()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # cell ids that old notebooks lack are given here
+        notebook = nbformat.convert(nbformat.reader.reads(text), 4)
+        _, notebook = nbformat.validator.normalize(notebook, version=4, version_minor=5)
+        notebook.nbformat_minor = 5
+        nbformat.validate(notebook)
+    return notebook
+
+
+def text_of(notebook: Any) -> str:
+    """A notebook's file, as one text that ends in one newline."""
+    _nbformat().validate(notebook)
+    text: str = _nbformat().writes(notebook)
+    return text.rstrip("\n") + "\n"
+
+
+def write_notebook(notebook: Any, path: Path) -> None:
+    """Writes a notebook's file."""
+    path.write_text(text_of(notebook), encoding="utf-8", newline="\n")
+
+
+def new_notebook(cells: list[Any], metadata: dict[str, Any]) -> Any:
+    """A notebook in format 4.5."""
+    return _nbformat().v4.new_notebook(cells=cells, metadata=metadata)
+
+
+def new_cell(kind: str, name: str, source: str, metadata: dict[str, Any]) -> Any:
+    """A cell of `kind` "code" or "markdown" whose id is `name`."""
+    v4 = _nbformat().v4
+    make = v4.new_code_cell if kind == "code" else v4.new_markdown_cell
+    return make(id=name, source=source, metadata=metadata)
+
+
+def _nbformat() -> Any:
+    return importlib.import_module("nbformat")  # untyped, and slow to load: here alone, and when used

@@ -1,0 +1,60 @@
+"""The whole module once, end to end: release every problem set and grade a class whose marks are known beforehand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from course_lib.course import Course
+from course_lib.grading.report import StudentReport
+from course_lib.grading.run import Progress, grade
+from course_lib.grading.sample import SampleStudent, sample_class, write_sample
+from course_lib.release.notebooks import require_bank
+
+
+@dataclass(frozen=True)
+class DemoRow:
+    """One student of the sample class: what was handed in, what the bank predicts, and what grading gave."""
+
+    student: SampleStudent
+    report: StudentReport
+
+    @property
+    def as_predicted(self) -> bool:
+        expected = {"notebook": {"graded", "needs_marking"}, "broken": {"unreadable"}, "nothing": {"missing"}}
+        return self.report.status in expected[self.student.kind] and (
+            abs(self.report.score - self.student.predicted) < 1e-9
+        )
+
+    @property
+    def why(self) -> str:
+        """In short why points were lost: of the first item that lost some; of several, only the first reason."""
+        if self.report.note:
+            return self.report.note
+        lost = [item for item in self.report.items if item.score is not None and item.score < item.max_score]
+        waiting = [item for item in self.report.items if item.score is None]
+        return next((f"{item.id}: {_reason(item.message)}" for item in [*lost, *waiting]), "")
+
+
+def demo_workspace(course: Course) -> Path:
+    """Where the sample class is graded, away from the course's own students."""
+    return course.build / "demo"
+
+
+def grade_sample(course: Course, problem_set: str, *, progress: Progress) -> list[DemoRow]:
+    """The sample class of a released problem set, written to _build/demo/handed-in and graded in _build/demo."""
+    workspace = demo_workspace(course)
+    bank = require_bank(course.require_problem_set(problem_set))
+    students = sample_class(bank, course.language)
+    handed_in = workspace / "handed-in" / problem_set
+    write_sample(students, course.exercises / course.language / problem_set, handed_in)
+    report = grade(course, problem_set, handed_in, workspace, progress=progress)
+    return [DemoRow(*pair) for pair in zip(students, report.students, strict=True)]
+
+
+def _reason(message: str) -> str:
+    """Of a verdict, the first sentence of the first hint; else the first lost part; else the line after the points."""
+    lines = [line.strip() for line in message.splitlines()]
+    reasons = [line for mark in ("→", "✗") for line in lines if line.startswith(mark)]
+    reason = (reasons or lines[1:] or lines)[0]
+    return reason.split(": ", 1)[-1].lstrip("→✗ ").split(". ")[0].rstrip(".")
