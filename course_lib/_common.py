@@ -132,4 +132,5 @@ def _type_name(value: object) -> str:
 
 
 def _described(value: object) -> str:
-    return f"an array of shape {shape(value)}" if array_api_compat.is_array_api_obj(value) else repr(value)
+    is_array = array_api_compat.is_array_api_obj(value) and not isinstance(value, np.generic)
+    return f"an array of shape {shape(value)}" if is_array else repr(value)

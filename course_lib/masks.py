@@ -119,6 +119,7 @@ def require_mask(mask: Array, scores: Array) -> None:
 
 
 def require_align(align: object) -> None:
+    """ValueError for a corner that does not exist."""
     if not isinstance(align, str) or align not in ("top-left", "bottom-right"):
         raise ValueError(f"align must be 'top-left' or 'bottom-right': it is {align!r}")
 

@@ -1,0 +1,51 @@
+"""The array libraries that a test runs on."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from typing import Any
+
+import array_api_compat
+import numpy as np
+import pytest
+
+MODULES = {
+    "numpy": "array_api_compat.numpy",
+    "torch": "array_api_compat.torch",
+    # Refuses whatever the array API standard does not promise.
+    "strict": "array_api_strict",
+}
+
+
+@dataclass(frozen=True)
+class Backend:
+    name: str
+
+    @property
+    def xp(self) -> Any:
+        return importlib.import_module(MODULES[self.name])
+
+    def array(self, values: Any, dtype: str | None = None) -> Any:
+        """The values as this library's array; `dtype` by the name that all libraries share."""
+        values = np.array(values)
+        return self.xp.asarray(values if dtype is None else values.astype(dtype), copy=True)
+
+    def arrays(self, *values: Any) -> tuple[Any, ...]:
+        return tuple(self.array(value) for value in values)
+
+
+def numpy(array: Any) -> np.ndarray:
+    """The array's values for NumPy, whichever library it is of (bfloat16 becomes float32, exactly)."""
+    if array_api_compat.is_torch_array(array):
+        array = array.detach().cpu()
+        return (array.float() if str(array.dtype) == "torch.bfloat16" else array).numpy()
+    return np.asarray(array)
+
+
+@pytest.fixture(scope="session", params=["numpy", "torch"])
+def backend(request: pytest.FixtureRequest) -> Backend:
+    return Backend(request.param)
+
+
+every_backend = pytest.mark.parametrize("backend", ["numpy", "torch", "strict"], indirect=True)

@@ -1,0 +1,878 @@
+"""The four operations and attention() against the definition, on NumPy and on Torch."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import array_api_compat
+import numpy as np
+import oracle
+import pytest
+import torch
+from conftest import Backend, every_backend, numpy
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.nn import functional
+
+from course_lib import attention, scale_and_mask, scores, softmax, weighted_sum
+from course_lib.attention import steps
+
+N_Q, N_K, D_K, D_V = 3, 5, 2, 7
+NONE_ALLOWED = 1
+MASK = np.array([[1, 0, 1, 0, 1], [0, 0, 0, 0, 0], [1, 1, 1, 1, 0]], dtype=bool)
+BIAS = np.where(MASK, np.arange(15.0).reshape(3, 5) / 4, -np.inf)
+NO_OPTIONS: dict[str, Any] = {
+    "mask": None,
+    "causal": False,
+    "align": "top-left",
+    "window": None,
+    "scale": None,
+    "softcap": None,
+    "enable_gqa": False,
+}
+
+few = settings(max_examples=60, deadline=None, derandomize=True)
+
+
+def drawn(*batch: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    return tuple(rng.normal(size=(*batch, *last)) for last in ((N_Q, D_K), (N_K, D_K), (N_K, D_V)))  # type: ignore
+
+
+def close(actual: Any, expected: Any, rtol: float = 1e-12) -> None:
+    np.testing.assert_allclose(numpy(actual), expected, rtol=rtol, atol=rtol)
+
+
+# The definition
+
+
+CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "plain": ({}, {}),
+    "boolean mask": ({"mask": MASK}, {"allowed": MASK}),
+    "floating mask": ({"mask": BIAS}, {"allowed": MASK, "bias": np.where(MASK, BIAS, 0)}),
+    "causal": ({"causal": True}, {"allowed": oracle.allowed_keys(N_Q, N_K, causal=True)}),
+    "causal from the other corner": (
+        {"causal": True, "align": "bottom-right"},
+        {"allowed": oracle.allowed_keys(N_Q, N_K, causal=True, align="bottom-right")},
+    ),
+    "window": ({"window": (1, 2)}, {"allowed": oracle.allowed_keys(N_Q, N_K, window=(1, 2))}),
+    "all masks": (
+        {"mask": MASK, "causal": True, "window": (1, -1)},
+        {"allowed": MASK & oracle.allowed_keys(N_Q, N_K, causal=True, window=(1, -1))},
+    ),
+    "floating mask and causal": (
+        {"mask": BIAS, "causal": True},
+        {
+            "allowed": MASK & oracle.allowed_keys(N_Q, N_K, causal=True),
+            "bias": np.where(MASK, BIAS, 0),
+        },
+    ),
+    "scale": ({"scale": -3.0}, {"scale": -3.0}),
+    "soft-cap": (
+        {"scale": 7.0, "softcap": 2.0, "mask": MASK},
+        {"scale": 7.0, "softcap": 2.0, "allowed": MASK},
+    ),
+}
+
+
+@every_backend
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("batch", [(), (2, 11)], ids=["single", "batch"])
+def test_attention_matches_the_definition(backend: Backend, case: str, batch: tuple[int, ...]) -> None:
+    options, selection = CASES[case]
+    q, k, v = drawn(*batch)
+    if "mask" in options:
+        options = options | {"mask": backend.array(options["mask"])}
+    output = attention(*backend.arrays(q, k, v), **options)
+    close(output, oracle.attention(q, k, v, **selection))
+
+
+@st.composite
+def problems(draw: st.DrawFn) -> dict[str, Any]:
+    """Inputs in any layout, and a selection of Keys: lengths from 0, masks with empty rows, any scale."""
+    n_q, n_k, d_k, d_v = (draw(st.integers(least, 4)) for least in (0, 0, 1, 1))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    batch_q, batch_k, batch_v, batch_mask = draw(st.sampled_from(BATCHES))
+    layout = draw(st.sampled_from(sorted(LAYOUTS)))
+    size = draw(st.sampled_from([0.1, 1.0, 30.0]))
+    shapes = {"q": (*batch_q, n_q, d_k), "k": (*batch_k, n_k, d_k), "v": (*batch_v, n_k, d_v)}
+    arrays = {name: LAYOUTS[layout](size * rng.normal(size=shape)) for name, shape in shapes.items()}
+    mask = rng.random((*batch_mask, n_q, n_k)) < draw(st.sampled_from([0.0, 0.4, 0.9]))
+    window = st.tuples(st.integers(-1, 3), st.integers(-1, 3))
+    return arrays | {
+        "mask": draw(st.sampled_from([mask, None])),
+        "causal": draw(st.booleans()),
+        "align": draw(st.sampled_from(["top-left", "bottom-right"])),
+        "window": draw(st.none() | window),
+        "scale": draw(st.sampled_from([None, 0.0, -0.5, 1.0])),
+        "softcap": draw(st.sampled_from([None, 0.5, 50.0])),
+    }
+
+
+BATCHES = [((), (), (), ()), ((2,), (2,), (2,), ()), ((3, 1), (2,), (1, 2), (2,)), ((), (5,), (), (2, 1))]
+LAYOUTS = {
+    "contiguous": lambda array: array,
+    "transposed": lambda array: np.ascontiguousarray(np.swapaxes(array, -1, -2)).swapaxes(-1, -2),
+    "strided": lambda array: np.repeat(np.repeat(array, 2, axis=-1), 3, axis=-2)[..., ::3, ::2],
+}
+
+
+@few
+@given(problem=problems())
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_attention_matches_the_definition_on_random_problems(
+    backend: Backend, dtype: str, problem: dict[str, Any]
+) -> None:
+    arrays = [problem[name].astype(dtype, order="K") for name in "qkv"]
+    n_q, n_k = arrays[0].shape[-2], arrays[1].shape[-2]
+    chosen = {name: problem[name] for name in ("causal", "align", "window")}
+    allowed = oracle.allowed_keys(n_q, n_k, **chosen)
+    if problem["mask"] is not None:
+        allowed = allowed & problem["mask"]
+    shared = {name: problem[name] for name in ("scale", "softcap")}
+    mask = None if problem["mask"] is None else backend.array(problem["mask"])
+    native = [torch.from_numpy(array) if backend.name == "torch" else array for array in arrays]
+    output = attention(*native, mask=mask, **chosen, **shared)
+    expected = oracle.attention(*arrays, allowed=allowed, **shared)
+    assert numpy(output).dtype == dtype
+    np.testing.assert_allclose(numpy(output), expected, **TOLERANCE[dtype])
+
+
+# Logits of some hundreds lose as many ulps, so float32 is held to its ulp times that.
+TOLERANCE = {"float64": {"rtol": 1e-11, "atol": 1e-11}, "float32": {"rtol": 2e-3, "atol": 2e-3}}
+
+
+@few
+@given(problem=problems())
+def test_weights_sum_to_one_and_are_exactly_zero_where_masked(
+    backend: Backend, problem: dict[str, Any]
+) -> None:
+    options = NO_OPTIONS | {name: problem[name] for name in ("causal", "align", "window", "scale", "softcap")}
+    q, k, v = backend.arrays(*(problem[name] for name in "qkv"))
+    mask = None if problem["mask"] is None else backend.array(problem["mask"])
+    weights = numpy(steps(q, k, v, **(options | {"mask": mask})).weights)
+    allowed = oracle.allowed_keys(
+        q.shape[-2], k.shape[-2], **{name: problem[name] for name in ("causal", "align", "window")}
+    )
+    allowed = np.broadcast_to(
+        allowed if problem["mask"] is None else allowed & problem["mask"], weights.shape
+    )
+    assert np.all(weights[~allowed] == 0)
+    assert np.all(weights >= 0)
+    np.testing.assert_allclose(weights.sum(axis=-1), allowed.any(axis=-1), rtol=1e-12)
+
+
+@few
+@given(problem=problems(), seed=st.integers(0, 2**32 - 1))
+def test_attention_reads_keys_and_values_as_a_set(
+    backend: Backend, problem: dict[str, Any], seed: int
+) -> None:
+    q, k, v = (problem[name] for name in "qkv")
+    order = np.random.default_rng(seed).permutation(k.shape[-2])
+    mask = np.ones((q.shape[-2], k.shape[-2]), bool) if problem["mask"] is None else problem["mask"]
+    output = attention(*backend.arrays(q, k, v), mask=backend.array(mask))
+    shuffled = backend.arrays(q, k[..., order, :], v[..., order, :])
+    close(attention(*shuffled, mask=backend.array(mask[..., order])), numpy(output))
+
+
+@few
+@given(seed=st.integers(0, 2**32 - 1), shift=st.floats(-1e4, 1e4))
+def test_softmax_does_not_see_a_shift_of_a_row(backend: Backend, seed: int, shift: float) -> None:
+    logits = np.random.default_rng(seed).normal(size=(2, N_Q, N_K))
+    close(softmax(backend.array(logits + shift)), numpy(softmax(backend.array(logits))), rtol=1e-10)
+
+
+# Which Keys: polarity, empty rows, order, intersection
+
+
+def test_attention_gives_zero_where_a_query_may_attend_to_no_key(backend: Backend) -> None:
+    q, k, v = backend.arrays(*drawn(2))
+    for mask in (MASK, BIAS):
+        found = steps(q, k, v, **(NO_OPTIONS | {"mask": backend.array(mask)}))
+        assert np.all(numpy(found.weights)[:, NONE_ALLOWED] == 0)
+        assert np.all(numpy(found.output)[:, NONE_ALLOWED] == 0)
+        close(numpy(found.weights).sum(axis=-1), [[1, 0, 1]] * 2)
+
+
+def test_boolean_mask_true_means_may_attend(backend: Backend) -> None:
+    q, k, v = backend.arrays(*drawn())
+    only_third = backend.array([[False, False, True, False, False]] * N_Q)
+    close(attention(q, k, v, mask=only_third), numpy(v)[[2, 2, 2]])
+
+
+def test_floating_mask_is_added(backend: Backend) -> None:
+    logits = scale_and_mask(backend.array([[1.0, 2.0, 3.0]]), 0.5, backend.array([[0.0, 0.25, -np.inf]]))
+    assert numpy(logits).tolist() == [[0.5, 1.25, -np.inf]]
+
+
+def test_finite_fill_is_added_and_not_taken_for_a_mask(backend: Backend) -> None:
+    q, k, v = backend.arrays(*drawn())
+    filled = attention(q, k, v, mask=backend.array(np.full((N_Q, N_K), -1e9)))
+    close(filled, numpy(attention(q, k, v)), rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["int64", "uint8"])
+def test_integer_mask_is_refused(backend: Backend, dtype: str) -> None:
+    q, k, v = backend.arrays(*drawn())
+    with pytest.raises(
+        ValueError, match=r"mask must be boolean .* or floating .*its dtype is (torch.)?u?int"
+    ):
+        attention(q, k, v, mask=backend.array(MASK, dtype))
+
+
+def test_mask_hides_a_key_below_every_finite_fill(backend: Backend) -> None:
+    # The allowed scores lie below -1e9 and finfo.min would be no fill for them.
+    q, k, v = np.array([[1.0]]), np.array([[-1e300], [-1e300], [5.0]]), np.array([[1.0], [3.0], [1e3]])
+    output = attention(*backend.arrays(q, k, v), mask=backend.array([[True, True, False]]))
+    assert numpy(output).tolist() == [[2.0]]
+
+
+def test_mask_of_infinities_leaves_allowed_cells_finite(backend: Backend) -> None:
+    logits = scale_and_mask(backend.array(np.zeros((N_Q, N_K))), mask=backend.array(BIAS))
+    assert np.array_equal(np.isfinite(numpy(logits)), MASK)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_fill_beyond_the_range_of_the_scores_masks_without_a_warning(backend: Backend, dtype: str) -> None:
+    fill = backend.array(np.where(MASK, 0.0, np.finfo(np.float64).min))
+    logits = scale_and_mask(backend.array(np.zeros((N_Q, N_K)), dtype), mask=fill)
+    assert np.array_equal(numpy(logits) == -np.inf, ~MASK)
+
+
+def test_order_is_scale_then_cap_then_mask(backend: Backend) -> None:
+    raw, mask = backend.array([[8.0, -3.0, 1e4]]), backend.array([[0.0, 1.5, -np.inf]])
+    logits = scale_and_mask(raw, scale=0.5, mask=mask, softcap=2.0)
+    close(logits, [[2 * math.tanh(4 / 2), 2 * math.tanh(-1.5 / 2) + 1.5, -np.inf]])
+
+
+def test_softcap_does_not_leak_through_the_mask(backend: Backend) -> None:
+    # A cap after the mask would leave e^-1 of the hidden Key.
+    found = steps(*backend.arrays(*drawn()), **(NO_OPTIONS | {"mask": backend.array(MASK), "softcap": 1.0}))
+    assert np.all(numpy(found.weights)[~MASK] == 0)
+
+
+@pytest.mark.parametrize("mask", [MASK, BIAS], ids=["boolean", "floating"])
+def test_mask_causal_and_window_intersect(backend: Backend, mask: np.ndarray) -> None:
+    q, k, v = backend.arrays(*drawn())
+    options = NO_OPTIONS | {"mask": backend.array(mask), "causal": True, "window": (1, 3)}
+    expected = (
+        MASK & oracle.allowed_keys(N_Q, N_K, causal=True) & oracle.allowed_keys(N_Q, N_K, window=(1, 3))
+    )
+    assert np.array_equal(numpy(steps(q, k, v, **options).weights) > 0, expected)
+
+
+def test_causal_alignment_with_fewer_keys_than_queries_leaves_the_first_queries_empty(
+    backend: Backend,
+) -> None:
+    rng = np.random.default_rng(0)
+    q, k, v = backend.arrays(rng.normal(size=(5, 3)), rng.normal(size=(2, 3)), rng.normal(size=(2, 7)))
+    output = numpy(attention(q, k, v, causal=True, align="bottom-right"))
+    assert np.all(output[:3] == 0)
+    close(output[3], numpy(v)[0])
+
+
+@pytest.mark.parametrize(
+    "shape", [(5,), (1,), (), (3, 1), (3, 5), (2, 1, 1, 5), (2, 1, 3, 5), (2, 11, 3, 5), (11, 3, 1), (1, 5)]
+)
+@pytest.mark.parametrize("kind", ["boolean", "floating"])
+def test_mask_broadcasts_to_the_scores(backend: Backend, shape: tuple[int, ...], kind: str) -> None:
+    q, k, v = drawn(2, 11)
+    allowed = np.random.default_rng(1).random(shape) < 0.7
+    mask = allowed if kind == "boolean" else np.where(allowed, 0.0, -np.inf)
+    output = attention(*backend.arrays(q, k, v), mask=backend.array(mask))
+    close(output, oracle.attention(q, k, v, allowed=np.broadcast_to(allowed, (2, 11, 3, 5))))
+
+
+def test_mask_may_bring_batch_axes(backend: Backend) -> None:
+    q, k, v = drawn()
+    masks = np.stack([MASK, ~MASK])
+    output = attention(*backend.arrays(q, k, v), mask=backend.array(masks))
+    close(output, np.stack([oracle.attention(q, k, v, allowed=mask) for mask in masks]))
+
+
+def test_batch_axes_broadcast(backend: Backend) -> None:
+    q, k, v = drawn(11, 1)[0], drawn(2)[1], drawn(1, 2)[2]
+    output = attention(*backend.arrays(q, k, v))
+    assert tuple(output.shape) == (11, 2, N_Q, D_V)
+    close(output, oracle.attention(q, k, v))
+
+
+# NaN and Inf
+
+
+POISON = [np.nan, np.inf, -np.inf]
+
+
+@pytest.mark.parametrize("poison", POISON)
+@pytest.mark.parametrize("where", ["k", "v", "k and v"])
+@pytest.mark.parametrize("softcap", [None, 2.0])
+def test_poison_under_the_mask_is_gone(
+    backend: Backend, poison: float, where: str, softcap: float | None
+) -> None:
+    q, k, v = drawn(2)
+    mask = np.array([True, True, False, True, True])
+    bad_k, bad_v = k.copy(), v.copy()
+    if "k" in where:
+        bad_k[:, 2, 1] = poison
+    if "v" in where:
+        bad_v[:, 2] = poison
+    for form in (mask, np.where(mask, 0.0, -np.inf)):
+        poisoned = attention(*backend.arrays(q, bad_k, bad_v), mask=backend.array(form), softcap=softcap)
+        clean = attention(*backend.arrays(q, k, v), mask=backend.array(form), softcap=softcap)
+        close(poisoned, numpy(clean))
+
+
+@pytest.mark.parametrize("poison", POISON)
+@pytest.mark.parametrize("options", [{"causal": True}, {"window": (2, 0)}], ids=["causal", "window"])
+def test_poison_reaches_only_the_queries_that_may_attend_to_it(
+    backend: Backend, poison: float, options: dict[str, Any]
+) -> None:
+    rng = np.random.default_rng(0)
+    q, k, v = (rng.normal(size=(2, 7, 3)) for _ in range(3))
+    expected = numpy(attention(*backend.arrays(q, k, v), **options))
+    allowed = oracle.allowed_keys(7, 7, **options)
+    for at in (3, 6):
+        for spoilt in (0, 1):
+            arrays = [q, k.copy(), v.copy()]
+            arrays[1 + spoilt][1, at] = poison
+            output = numpy(attention(*backend.arrays(*arrays), **options))
+            reached = np.zeros((2, 7), bool)
+            reached[1] = allowed[:, at]
+            close(output[~reached], expected[~reached])
+            assert not np.any(np.isfinite(output[reached]))
+
+
+def test_poison_in_one_value_component_stays_in_its_column(backend: Backend) -> None:
+    weights = backend.array([[0.5, 0.5, 0.0], [0.0, 0.0, 1.0]])
+    v = backend.array([[1.0, np.inf, np.nan, 2.0], [3.0, 1.0, 1.0, -np.inf], [4.0, 5.0, 6.0, 7.0]])
+    output = numpy(weighted_sum(weights, v))
+    np.testing.assert_array_equal(output, [[2.0, np.inf, np.nan, -np.inf], [4.0, 5.0, 6.0, 7.0]])
+
+
+def test_weighted_sum_of_both_infinities_is_nan_and_a_sign_turns_infinity(backend: Backend) -> None:
+    v = backend.array([[np.inf], [-np.inf]])
+    output = weighted_sum(backend.array([[0.5, 0.5], [-1.0, 0.0], [0.0, -1.0], [0.0, 0.0]]), v)
+    np.testing.assert_array_equal(numpy(output), [[np.nan], [-np.inf], [np.inf], [0.0]])
+
+
+def test_nan_weight_wins_over_an_infinite_value(backend: Backend) -> None:
+    weights, v = backend.arrays([[np.nan, 0.5], [0.5, 0.5]], [[np.inf, 1.0], [1.0, 1.0]])
+    np.testing.assert_array_equal(numpy(weighted_sum(weights, v)), [[np.nan, np.nan], [np.inf, 1.0]])
+
+
+@pytest.mark.parametrize("poison", POISON)
+def test_scores_are_nan_where_and_only_where_a_query_or_key_is_poisoned(
+    backend: Backend, poison: float
+) -> None:
+    q, k, _ = drawn(2)
+    bad_q, bad_k = q.copy(), k.copy()
+    bad_q[1, 2, 0], bad_k[0, 4, 1] = poison, poison
+    expected = q @ k.swapaxes(-1, -2)
+    expected[1, 2], expected[0, :, 4] = np.nan, np.nan
+    close(scores(*backend.arrays(bad_q, bad_k)), expected)
+
+
+@pytest.mark.parametrize("poison", [np.nan, np.inf])
+def test_softmax_keeps_nan_in_its_row_and_masked_places_at_zero(backend: Backend, poison: float) -> None:
+    weights = softmax(backend.array([[poison, 1.0, -np.inf], [1.0, 1.0, -np.inf], [-np.inf] * 3]))
+    np.testing.assert_array_equal(numpy(weights), [[np.nan, np.nan, 0], [0.5, 0.5, 0], [0, 0, 0]])
+
+
+def test_garbage_that_overflows_under_the_mask_is_gone_without_a_warning(backend: Backend) -> None:
+    q, k, v = drawn()
+    k[2] = 1e300
+    mask = np.array([True, True, False, True, True])
+    expected = oracle.attention(1e100 * q, k, v, allowed=np.broadcast_to(mask, (N_Q, N_K)), scale=1e-100)
+    close(attention(*backend.arrays(1e100 * q, k, v), mask=backend.array(mask), scale=1e-100), expected)
+
+
+# Numbers: large logits, low precision, scale
+
+
+def test_softmax_survives_logits_of_any_size(backend: Backend) -> None:
+    weights = softmax(backend.array([[1e4, 1e4 + 1], [-1e4, -1e4 - 1], [1e308, -1e308], [1e4, -1e4]]))
+    p = 1 / (1 + math.e)
+    close(weights, [[p, 1 - p], [1 - p, p], [1, 0], [1, 0]])
+
+
+def test_softmax_measures_from_the_highest_allowed_key(backend: Backend) -> None:
+    # Measured from the hidden 1e4, both allowed exponentials would be 0.
+    q, k, v = backend.arrays([[1.0]], [[-1e4], [-1e4], [1e4]], [[1.0], [2.0], [1e3]])
+    close(attention(q, k, v, scale=1.0, mask=backend.array([True, True, False])), [[1.5]])
+
+
+def test_weights_of_a_square_sum_to_one_over_keys_not_over_queries(backend: Backend) -> None:
+    weights = numpy(softmax(backend.array(np.random.default_rng(0).normal(size=(5, 5)))))
+    close(weights.sum(axis=-1), np.ones(5))
+    assert np.abs(weights.sum(axis=0) - 1).max() > 0.1
+
+
+def test_half_precision_scores_beyond_its_range_stay_finite(backend: Backend) -> None:
+    big = backend.array(np.full((4, 4), 200.0), "float16")
+    output = attention(big, big, big)
+    assert output.dtype == big.dtype
+    assert np.all(numpy(output) == 200)
+    assert np.all(numpy(scores(big, big)) == 160000)
+
+
+def plain_formula(q: Any, k: Any, v: Any) -> Any:
+    """The formula in the inputs' own precision from end to end, on Torch."""
+    return torch.softmax(q @ k.mT / math.sqrt(q.shape[-1]), dim=-1) @ v
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32], ids=str)
+@pytest.mark.parametrize("size", [1.0, 4.0])
+def test_low_precision_error_is_at_most_twice_the_plain_formula_s(dtype: torch.dtype, size: float) -> None:
+    rng = np.random.default_rng(0)
+    shapes = ((2, 61, 17), (2, 67, 17), (2, 67, 13))
+    q, k, v = (torch.tensor(size * rng.normal(size=shape)).to(dtype) for shape in shapes)
+    exact = plain_formula(q.double(), k.double(), v.double())
+    allowed_error = 2 * (plain_formula(q, k, v).double() - exact).abs().max()
+    output = attention(q, k, v)
+    assert output.dtype == dtype
+    assert (output.double() - exact).abs().max() <= allowed_error
+    if dtype != torch.bfloat16:
+        in_numpy = torch.tensor(attention(q.numpy(), k.numpy(), v.numpy()))
+        assert in_numpy.dtype == dtype
+        assert (in_numpy.double() - exact).abs().max() <= allowed_error
+
+
+def test_default_scale_is_one_over_root_d_k(backend: Backend) -> None:
+    q, k, v = backend.arrays(*drawn(2))
+    explicit = attention(q, k, v, scale=1 / math.sqrt(D_K))
+    assert np.array_equal(numpy(attention(q, k, v)), numpy(explicit))
+    assert np.abs(numpy(attention(q, k, v, scale=1 / math.sqrt(D_V))) - numpy(explicit)).max() > 1e-3
+
+
+def test_scale_of_zero_weighs_allowed_keys_alike(backend: Backend) -> None:
+    found = steps(*backend.arrays(*drawn()), **(NO_OPTIONS | {"scale": 0, "mask": backend.array(MASK)}))
+    close(found.weights, MASK / np.maximum(MASK.sum(axis=-1, keepdims=True), 1))
+
+
+def test_negative_scale_reverses_the_ranking_and_a_positive_one_keeps_it(backend: Backend) -> None:
+    q, k, v = backend.arrays(*drawn())
+    ranking = np.argsort(numpy(scores(q, k)), axis=-1)
+    for scale, expected in ((0.1, ranking), (3.0, ranking), (-0.1, ranking[:, ::-1])):
+        weights = numpy(steps(q, k, v, **(NO_OPTIONS | {"scale": scale})).weights)
+        assert np.array_equal(np.argsort(weights, axis=-1), expected)
+
+
+@pytest.mark.parametrize("scale", [np.float64(0.25), np.float32(0.25), np.int64(1), 1])
+@pytest.mark.parametrize("name", ["scale", "softcap"])
+def test_number_of_any_kind_leaves_the_dtype(backend: Backend, name: str, scale: Any) -> None:
+    logits = scale_and_mask(backend.array([[1.0, 2.0]], "float32"), **{name: scale})
+    assert numpy(logits).dtype == np.float32
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (1, 1)])
+def test_scale_may_be_an_array_of_one_number(backend: Backend, shape: tuple[int, ...]) -> None:
+    q, k, v = (backend.array(array, "float32") for array in drawn())
+    output = attention(q, k, v, scale=backend.array(np.full(shape, 0.3)))
+    close(output, numpy(attention(q, k, v, scale=0.3)), rtol=1e-6)
+    assert output.dtype == q.dtype
+
+
+# Empty axes, dtypes, layouts, inputs left alone
+
+
+@every_backend
+def test_no_keys_give_zeros_and_no_queries_an_empty_output(backend: Backend) -> None:
+    q, k, v = drawn(2)
+    for options in ({}, {"causal": True}, {"window": (1, 1), "align": "bottom-right"}, {"softcap": 2.0}):
+        no_keys = attention(*backend.arrays(q, k[:, :0], v[:, :0]), **options)
+        assert numpy(no_keys).tolist() == np.zeros((2, N_Q, D_V)).tolist()
+        assert tuple(attention(*backend.arrays(q[:, :0], k, v), **options).shape) == (2, 0, D_V)
+    assert tuple(attention(*backend.arrays(q, k, v[..., :0])).shape) == (2, N_Q, 0)
+    assert tuple(attention(*backend.arrays(q[:0], k[:0], v[:0])).shape) == (0, N_Q, D_V)
+
+
+def test_without_components_every_score_is_zero_and_the_values_are_averaged(backend: Backend) -> None:
+    q, k, v = drawn()
+    output = attention(*backend.arrays(q[:, :0], k[:, :0], v))
+    close(output, np.broadcast_to(v.mean(axis=0), (N_Q, D_V)))
+
+
+def test_integers_are_not_truncated(backend: Backend) -> None:
+    q, k, v = np.array([[1, 0, 1, 0]]), np.eye(3, 4, dtype=int), np.array([[1, 0], [0, 1], [1, 1]])
+    output = attention(*backend.arrays(q, k, v))
+    assert numpy(output).dtype == {"numpy": np.float64, "torch": np.float32}[backend.name]
+    close(output, oracle.attention(q, k, v), rtol=1e-6)
+    assert numpy(softmax(backend.array([[0, 0]]))).tolist() == [[0.5, 0.5]]
+    assert numpy(weighted_sum(*backend.arrays([[1, 2]], [[3], [4]]))).tolist() == [[11.0]]
+
+
+@pytest.mark.parametrize(
+    "dtypes",
+    [("float32", "float64", "float32"), ("float16", "float16", "float32"), ("int8", "float32", "int64")],
+)
+def test_mixed_dtypes_follow_the_library_s_promotion(backend: Backend, dtypes: tuple[str, ...]) -> None:
+    q, k, v = (backend.array(4 * array, dtype) for array, dtype in zip(drawn(), dtypes, strict=True))
+    expected = backend.xp.result_type(q.dtype, k.dtype, v.dtype)
+    assert attention(q, k, v).dtype == expected
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("mask_dtype", ["bool", "float16", "float64"])
+def test_dtype_library_and_device_come_back(backend: Backend, dtype: str, mask_dtype: str) -> None:
+    q, k, v = (backend.array(array, dtype) for array in drawn())
+    output = attention(q, k, v, mask=backend.array(MASK, mask_dtype), causal=True, softcap=3.0)
+    assert type(output) is type(q)
+    assert output.dtype == q.dtype
+    assert array_api_compat.device(output) == array_api_compat.device(q)
+
+
+def test_inputs_are_never_changed(backend: Backend) -> None:
+    q, k, v = backend.arrays(*drawn(2))
+    for mask in (backend.array(MASK), backend.array(BIAS)):
+        before = [numpy(array).copy() for array in (q, k, v, mask)]
+        attention(q, k, v, mask=mask, causal=True, window=(1, 1), softcap=1.0)
+        for array, kept in zip((q, k, v, mask), before, strict=True):
+            assert np.array_equal(numpy(array), kept)
+
+
+def test_single_operations_never_change_their_input(backend: Backend) -> None:
+    logits = backend.array([[np.nan, 1.0], [-np.inf, -np.inf]])
+    v = backend.array([[np.nan], [np.inf]])
+    kept = numpy(logits).copy(), numpy(v).copy()
+    softmax(logits)
+    scale_and_mask(logits, 2.0, backend.array([True, False]), 3.0)
+    weighted_sum(softmax(logits), v)
+    scores(logits, logits)
+    np.testing.assert_array_equal(numpy(logits), kept[0])
+    np.testing.assert_array_equal(numpy(v), kept[1])
+
+
+def test_read_only_reversed_and_broadcast_views_are_read() -> None:
+    q, k, v = drawn(2)
+    k_reversed, v_reversed = k[:, ::-1].copy()[:, ::-1], v[:, ::-1].copy()[:, ::-1]
+    for array in (q, k_reversed):
+        array.flags.writeable = False
+    close(attention(q, k_reversed, v_reversed), attention(q, k, v))
+    shared = np.broadcast_to(k[0], k.shape)
+    close(attention(q, shared, v), oracle.attention(q, k[0], v))
+
+
+def test_steps_are_the_four_operations_and_end_in_attention_s_output(backend: Backend) -> None:
+    q, k, v = backend.arrays(*drawn(2))
+    mask = backend.array(MASK)
+    found = steps(q, k, v, **(NO_OPTIONS | {"mask": mask, "softcap": 2.0}))
+    by_hand = scores(q, k)
+    assert np.array_equal(numpy(found.scores), numpy(by_hand))
+    by_hand = scale_and_mask(by_hand, 1 / math.sqrt(D_K), mask, 2.0)
+    assert np.array_equal(numpy(found.logits), numpy(by_hand))
+    assert np.array_equal(numpy(found.weights), numpy(softmax(by_hand)))
+    assert np.array_equal(numpy(found.output), numpy(weighted_sum(softmax(by_hand), v)))
+    assert np.array_equal(numpy(found.output), numpy(attention(q, k, v, mask=mask, softcap=2.0)))
+
+
+# Grouped queries
+
+
+def test_grouped_heads_repeat_in_place(backend: Backend) -> None:
+    rng = np.random.default_rng(0)
+    q, k, v = rng.normal(size=(2, 6, 3, 5)), rng.normal(size=(2, 2, 7, 5)), rng.normal(size=(2, 2, 7, 11))
+    output = numpy(attention(*backend.arrays(q, k, v), enable_gqa=True))
+    close(output, oracle.attention(q, np.repeat(k, 3, axis=1), np.repeat(v, 3, axis=1)))
+    tiled = oracle.attention(q, np.tile(k, (1, 3, 1, 1)), np.tile(v, (1, 3, 1, 1)))
+    assert np.abs(output - tiled).max() > 1e-2
+
+
+def test_grouped_heads_take_a_mask_of_the_query_heads(backend: Backend) -> None:
+    rng = np.random.default_rng(0)
+    q, k, v = rng.normal(size=(6, 3, 2)), rng.normal(size=(2, 5, 2)), rng.normal(size=(2, 5, 7))
+    mask = rng.random((6, 3, 5)) < 0.6
+    output = attention(*backend.arrays(q, k, v), mask=backend.array(mask), enable_gqa=True)
+    close(output, oracle.attention(q, np.repeat(k, 3, axis=0), np.repeat(v, 3, axis=0), allowed=mask))
+
+
+@pytest.mark.parametrize("heads", [(5, 2, 2), (6, 2, 3), (2, 4, 4), (2, 0, 0)])
+def test_heads_that_do_not_divide_are_refused(backend: Backend, heads: tuple[int, int, int]) -> None:
+    shapes = [(heads[0], 3, 2), (heads[1], 5, 2), (heads[2], 5, 7)]
+    q, k, v = (backend.array(np.zeros(shape)) for shape in shapes)
+    text = "grouped queries need as many heads in k as in v, and a multiple of them in q: q has shape {}, "
+    text += "k has shape {}, v has shape {}"
+    assert message(lambda: attention(q, k, v, enable_gqa=True)) == text.format(*shapes)
+
+
+# Torch's own functions, where they compute the same
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"mask": MASK}, {"mask": BIAS}, {"causal": True}, {"scale": 0.3}, {"mask": MASK, "scale": -1.0}],
+    ids=["plain", "boolean", "floating", "causal", "scale", "mask and scale"],
+)
+def test_attention_equals_torch_s(options: dict[str, Any]) -> None:
+    q, k, v = (torch.tensor(array) for array in drawn(2, 3))
+    mask = None if "mask" not in options else torch.tensor(options["mask"])
+    ours = attention(q, k, v, **(options | {"mask": mask}))
+    theirs = functional.scaled_dot_product_attention(
+        q, k, v, attn_mask=mask, is_causal=options.get("causal", False), scale=options.get("scale")
+    )
+    close(ours, theirs.numpy())
+
+
+def test_grouped_attention_equals_torch_s() -> None:
+    rng = np.random.default_rng(0)
+    shapes = ((2, 6, 3, 5), (2, 2, 7, 5), (2, 2, 7, 11))
+    q, k, v = (torch.tensor(rng.normal(size=shape)) for shape in shapes)
+    theirs = functional.scaled_dot_product_attention(q, k, v, enable_gqa=True)
+    close(attention(q, k, v, enable_gqa=True), theirs.numpy())
+
+
+def test_softmax_equals_torch_s() -> None:
+    logits = torch.tensor(np.random.default_rng(0).normal(size=(2, N_Q, N_K)))
+    close(softmax(logits), torch.softmax(logits, dim=-1).numpy())
+
+
+# Bad arguments: NumPy and Torch fail with one text
+
+
+def message(call: Any) -> str:
+    with pytest.raises(ValueError) as caught:
+        call()
+    return str(caught.value)
+
+
+def zeros(backend: Backend, *shapes: tuple[int, ...]) -> list[Any]:
+    return [backend.array(np.zeros(shape)) for shape in shapes]
+
+
+SHAPES = {
+    "scores d_k": (
+        scores,
+        [(2, 3), (5, 7)],
+        "q and k must share d_k: q has shape (2, 3), k has shape (5, 7)",
+    ),
+    "attention d_k": (
+        attention,
+        [(2, 3), (5, 7), (5, 11)],
+        "q and k must share d_k: q has shape (2, 3), k has shape (5, 7)",
+    ),
+    "attention n_k": (
+        attention,
+        [(2, 3), (5, 3), (7, 11)],
+        "k and v must share n_k: k has shape (5, 3), v has shape (7, 11)",
+    ),
+    "attention batch": (
+        attention,
+        [(2, 2, 3), (3, 5, 3), (5, 7)],
+        "the batch axes of q, k and v must broadcast: q has shape (2, 2, 3), k has shape (3, 5, 3), "
+        "v has shape (5, 7)",
+    ),
+    "attention batch of v": (
+        attention,
+        [(2, 2, 3), (5, 3), (3, 5, 7)],
+        "the batch axes of q, k and v must broadcast: q has shape (2, 2, 3), k has shape (5, 3), "
+        "v has shape (3, 5, 7)",
+    ),
+    "scores batch": (
+        scores,
+        [(2, 2, 3), (3, 5, 3)],
+        "the batch axes of q and k must broadcast: q has shape (2, 2, 3), k has shape (3, 5, 3)",
+    ),
+    "weighted_sum n_k": (
+        weighted_sum,
+        [(2, 3), (5, 7)],
+        "weights and v must share n_k: weights has shape (2, 3), v has shape (5, 7)",
+    ),
+    "weighted_sum batch": (
+        weighted_sum,
+        [(2, 2, 3), (5, 3, 7)],
+        "the batch axes of weights and v must broadcast: weights has shape (2, 2, 3), v has shape (5, 3, 7)",
+    ),
+    "one axis": (attention, [(3,), (5, 3), (5, 7)], "q must have shape (..., n_q, d_k): it has shape (3,)"),
+    "one axis k": (attention, [(2, 3), (3,), (5, 7)], "k must have shape (..., n_k, d_k): it has shape (3,)"),
+    "one axis v": (attention, [(2, 3), (5, 3), (5,)], "v must have shape (..., n_k, d_v): it has shape (5,)"),
+    "scores one axis": (scores, [(3,), (5, 3)], "q must have shape (..., n, d_k): it has shape (3,)"),
+    "softmax one axis": (softmax, [(3,)], "logits must have shape (..., n_q, n_k): it has shape (3,)"),
+    "softmax no axis": (softmax, [()], "logits must have shape (..., n_q, n_k): it has shape ()"),
+    "scale_and_mask one axis": (
+        scale_and_mask,
+        [(3,)],
+        "scores must have shape (..., n_q, n_k): it has shape (3,)",
+    ),
+    "weighted_sum one axis": (
+        weighted_sum,
+        [(3,), (3, 5)],
+        "weights must have shape (..., n_q, n_k): it has shape (3,)",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", SHAPES)
+def test_shapes_that_do_not_fit_are_named(backend: Backend, case: str) -> None:
+    function, shapes, text = SHAPES[case]
+    assert message(lambda: function(*zeros(backend, *shapes))) == text
+
+
+@pytest.mark.parametrize("shape", [(3,), (5, 3), (2, 5), (3, 4), (7, 1, 1, 5, 1)])
+@pytest.mark.parametrize("kind", [bool, float])
+def test_mask_that_does_not_broadcast_is_refused(
+    backend: Backend, shape: tuple[int, ...], kind: type
+) -> None:
+    q, k, v = zeros(backend, (N_Q, D_K), (N_K, D_K), (N_K, D_V))
+    mask = backend.array(np.zeros(shape, dtype=kind))
+    text = f"mask must broadcast to (..., n_q, n_k) = (3, 5): it has shape {shape}"
+    assert message(lambda: attention(q, k, v, mask=mask)) == text
+    assert message(lambda: attention(q, k, v, mask=mask, causal=True)) == text
+    assert message(lambda: scale_and_mask(scores(q, k), mask=mask)) == text
+
+
+def test_mask_never_lengthens_one_query_or_one_key(backend: Backend) -> None:
+    q, k, v = zeros(backend, (1, D_K), (1, D_K), (1, D_V))
+    mask = backend.array(np.ones((3, 5), dtype=bool))
+    text = "mask must broadcast to (..., n_q, n_k) = (1, 1): it has shape (3, 5)"
+    assert message(lambda: attention(q, k, v, mask=mask)) == text
+
+
+OPTIONS: dict[str, tuple[dict[str, Any], str]] = {
+    "align": ({"align": "bottomright"}, "align must be 'top-left' or 'bottom-right': it is 'bottomright'"),
+    "align None": ({"align": None}, "align must be 'top-left' or 'bottom-right': it is None"),
+    "causal text": ({"causal": "no"}, "causal must be True or False: it is 'no'"),
+    "causal None": ({"causal": None}, "causal must be True or False: it is None"),
+    "gqa number": ({"enable_gqa": 1}, "enable_gqa must be True or False: it is 1"),
+    "window text": ({"window": "ab"}, "window must be two integers (left, right): it is 'ab'"),
+    "window number": ({"window": 3}, "window must be two integers (left, right): it is 3"),
+    "window floats": ({"window": (1.0, 0)}, "window must be two integers (left, right): it is (1.0, 0)"),
+    "window booleans": (
+        {"window": (True, False)},
+        "window must be two integers (left, right): it is (True, False)",
+    ),
+    "window triple": ({"window": (1, 2, 3)}, "window must be two integers (left, right): it is (1, 2, 3)"),
+    "window below": (
+        {"window": (-2, 0)},
+        "window sides must be -1 (unlimited) or a count of Keys: window is (-2, 0)",
+    ),
+    "scale NaN": ({"scale": math.nan}, "scale must be a finite number: it is nan"),
+    "scale Inf": ({"scale": -math.inf}, "scale must be a finite number: it is -inf"),
+    "scale text": ({"scale": "0.5"}, "scale must be a finite number: it is '0.5'"),
+    "scale boolean": ({"scale": True}, "scale must be a finite number: it is True"),
+    "scale complex": ({"scale": 1j}, "scale must be a finite number: it is 1j"),
+    "scale huge": ({"scale": 10**400}, f"scale must be a finite number: it is {10**400}"),
+    "softcap zero": ({"softcap": 0}, "softcap must be a positive finite number: it is 0"),
+    "softcap below": ({"softcap": -50.0}, "softcap must be a positive finite number: it is -50.0"),
+    "softcap NaN": ({"softcap": math.nan}, "softcap must be a positive finite number: it is nan"),
+    "softcap Inf": ({"softcap": math.inf}, "softcap must be a positive finite number: it is inf"),
+    "softcap text": ({"softcap": "50"}, "softcap must be a positive finite number: it is '50'"),
+    "softcap boolean": ({"softcap": True}, "softcap must be a positive finite number: it is True"),
+}
+
+
+@pytest.mark.parametrize("case", OPTIONS)
+def test_options_of_a_wrong_kind_are_named(backend: Backend, case: str) -> None:
+    options, text = OPTIONS[case]
+    q, k, v = zeros(backend, (N_Q, D_K), (N_K, D_K), (N_K, D_V))
+    assert message(lambda: attention(q, k, v, **options)) == text
+    if {"scale", "softcap"} & set(options):
+        assert message(lambda: scale_and_mask(scores(q, k), **options)) == text
+
+
+def test_array_in_place_of_an_option_is_named(backend: Backend) -> None:
+    q, k, v = zeros(backend, (N_Q, D_K), (N_K, D_K), (N_K, D_V))
+    mask = backend.array(MASK)
+    assert message(lambda: attention(q, k, v, causal=mask)) == (
+        "causal must be True or False: it is an array of shape (3, 5)"
+    )
+    assert (
+        message(lambda: scale_and_mask(scores(q, k), mask)) == "scale must be one number: it has shape (3, 5)"
+    )
+    assert message(lambda: attention(q, k, v, softcap=mask)) == (
+        "softcap must be a positive finite number: it is an array of shape (3, 5)"
+    )
+    assert message(lambda: attention(q, k, v, scale=backend.array(np.nan))) == (
+        "scale must be a finite number: it is nan"
+    )
+    assert message(lambda: attention(q, k, v, scale=backend.array(True))).startswith(
+        "scale must hold real numbers: its dtype is"
+    )
+
+
+NO_ARRAYS = [None, 1.0, "q", [[1.0, 2.0]], ((1.0, 2.0),), {}]
+
+
+@pytest.mark.parametrize("value", NO_ARRAYS, ids=repr)
+def test_what_is_no_array_is_refused_by_its_type(backend: Backend, value: Any) -> None:
+    q, k, v = zeros(backend, (N_Q, D_K), (N_K, D_K), (N_K, D_V))
+    kind, other = type(value).__name__, {"numpy": "numpy.ndarray", "torch": "torch.Tensor"}[backend.name]
+    rule = "must be arrays of one library (NumPy or Torch)"
+    assert message(lambda: attention(value, k, v)) == (
+        f"q, k and v {rule}: q is {kind}, k is {other}, v is {other}"
+    )
+    assert message(lambda: attention(q, k, value)) == (
+        f"q, k and v {rule}: q is {other}, k is {other}, v is {kind}"
+    )
+    assert message(lambda: scores(q, value)) == f"q and k {rule}: q is {other}, k is {kind}"
+    assert message(lambda: weighted_sum(value, v)) == f"weights and v {rule}: weights is {kind}, v is {other}"
+    assert message(lambda: softmax(value)) == f"logits must be an array (NumPy or Torch): logits is {kind}"
+    assert message(lambda: scale_and_mask(value)) == (
+        f"scores must be an array (NumPy or Torch): scores is {kind}"
+    )
+    if value is not None:
+        assert message(lambda: attention(q, k, v, mask=value)) == (
+            f"mask and scores {rule}: mask is {kind}, scores is {other}"
+        )
+
+
+def test_arrays_of_two_libraries_are_refused() -> None:
+    q, k, v = drawn()
+    assert message(lambda: attention(q, torch.tensor(k), v)) == (
+        "q, k and v must be arrays of one library (NumPy or Torch): "
+        "q is numpy.ndarray, k is torch.Tensor, v is numpy.ndarray"
+    )
+    text = "must be arrays of one library (NumPy or Torch)"
+    assert text in message(lambda: attention(q, k, v, mask=torch.tensor(MASK)))
+    assert text in message(lambda: attention(q, k, v, mask=torch.tensor(MASK), causal=True))
+    assert text in message(lambda: attention(q, k, v, scale=torch.tensor(0.5)))
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "bool"])
+def test_values_that_are_no_real_numbers_are_refused(backend: Backend, dtype: str) -> None:
+    q, k, v = backend.arrays(*drawn())
+    bad = backend.array(np.zeros((3, 2)), dtype)
+
+    def text(call: Any) -> str:
+        return message(call).replace("torch.", "")
+
+    assert text(lambda: attention(bad, k, v)) == f"q must hold real numbers: its dtype is {dtype}"
+    assert text(lambda: attention(q, bad, v[:3])) == f"k must hold real numbers: its dtype is {dtype}"
+    assert text(lambda: attention(q, k[:3], bad)) == f"v must hold real numbers: its dtype is {dtype}"
+    assert text(lambda: softmax(bad)) == f"logits must hold real numbers: its dtype is {dtype}"
+    assert text(lambda: scale_and_mask(bad)) == f"scores must hold real numbers: its dtype is {dtype}"
+    assert text(lambda: weighted_sum(bad, q[:2])) == f"weights must hold real numbers: its dtype is {dtype}"
+
+
+@pytest.mark.parametrize("dtype", [object, str, "datetime64[s]"])
+def test_numpy_arrays_of_other_things_are_refused(dtype: Any) -> None:
+    _, k, v = drawn()
+    bad = np.zeros((N_Q, D_K), dtype=dtype)
+    assert message(lambda: attention(bad, k, v)) == f"q must hold real numbers: its dtype is {bad.dtype}"
+
+
+def test_arrays_on_two_devices_are_refused() -> None:
+    q, k, v = (torch.tensor(array) for array in drawn())
+    mask = torch.tensor(MASK).to("meta")
+    on = "must be on one device"
+    assert message(lambda: attention(q, k.to("meta"), v)) == (
+        f"q, k and v {on}: q is on cpu, k is on meta, v is on cpu"
+    )
+    assert message(lambda: scores(q, k.to("meta"))) == f"q and k {on}: q is on cpu, k is on meta"
+    for causal in (False, True):
+        assert message(lambda causal=causal: attention(q, k, v, mask=mask, causal=causal)) == (
+            f"mask and scores {on}: mask is on meta, scores is on cpu"
+        )
+    assert message(lambda: weighted_sum(torch.tensor(MASK).double(), v.to("meta"))) == (
+        f"weights and v {on}: weights is on cpu, v is on meta"
+    )
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+def test_attention_on_the_gpu_equals_the_cpu_s_and_stays_there() -> None:
+    q, k, v = (torch.tensor(array, device="cuda") for array in drawn(2))
+    scale = torch.tensor(0.3)
+    output = attention(q, k, v, mask=torch.tensor(MASK, device="cuda"), causal=True, scale=scale)
+    assert output.device == q.device
+    expected = attention(q.cpu(), k.cpu(), v.cpu(), mask=torch.tensor(MASK), causal=True, scale=scale)
+    close(output, expected.numpy(), rtol=1e-10)
