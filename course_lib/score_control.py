@@ -7,23 +7,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-import numpy as np
-
-from course_lib._common import (
-    Array,
-    at_least_float32,
-    finite_number,
-    floating,
-    namespace_of,
-    quiet,
-    require_axes,
-    require_broadcast,
-    require_one_device,
-    shapes,
-)
+from course_lib._common import Array, finite_number, floating, namespace_of, quiet, require_axes, shapes
+from course_lib._per_token import SMALLEST, normalised
 
 Kind = Literal["rms", "layer", "l2"]
-_SMALLEST = {"rms": 1e-6, "layer": 1e-6, "l2": 1e-12}
 
 
 @quiet
@@ -61,36 +48,13 @@ def qk_norm(
     """
     xp = namespace_of(q=q, k=k)
     require_axes("n, d_k", q=q, k=k)
-    if kind not in tuple(_SMALLEST):
-        raise ValueError(f"kind must be one of {', '.join(map(repr, _SMALLEST))}: it is {kind!r}")
+    if kind not in tuple(SMALLEST):
+        raise ValueError(f"kind must be one of {', '.join(map(repr, SMALLEST))}: it is {kind!r}")
     if q.shape[-1] != k.shape[-1]:
         raise ValueError(f"q and k must share d_k: {shapes(q=q, k=k)}")
-    eps = _SMALLEST[kind] if eps is None else finite_number("eps", eps, positive=True)
+    eps = SMALLEST[kind] if eps is None else finite_number("eps", eps, positive=True)
     q, k = floating(xp, q=q, k=k)
-    return _normalised(kind, eps, q_gain, q=q), _normalised(kind, eps, k_gain, k=k)
-
-
-@quiet
-def _normalised(kind: str, eps: float, gain: Array | None, **named: Array) -> Array:
-    ((name, vectors),) = named.items()
-    xp = namespace_of(**named)
-    finite = xp.isfinite(vectors)
-    # 0 * NaN is NaN, so a poisoned vector would reach the gradient of the gain.
-    raised = at_least_float32(xp, xp.where(finite, vectors, 0.0))
-    count = max(vectors.shape[-1], 1)
-    if kind == "layer":
-        raised = raised - xp.sum(raised, axis=-1, keepdims=True) / count
-    squares = xp.sum(raised * raised, axis=-1, keepdims=True)
-    normalised = raised / xp.sqrt(squares / (1 if kind == "l2" else count) + eps)
-    if gain is not None:
-        normalised = normalised * _gain(f"{name}_gain", gain, **named)
-    sound = xp.all(finite, axis=-1, keepdims=True)
-    return xp.astype(xp.where(sound, normalised, np.nan), vectors.dtype, copy=False)
-
-
-def _gain(name: str, gain: Array, **vectors: Array) -> Array:
-    xp = namespace_of(**vectors, **{name: gain})
-    (target,) = vectors.values()
-    require_broadcast(name, gain, "n, d_k", target)
-    require_one_device(**vectors, **{name: gain})
-    return floating(xp, **{name: gain})[0]
+    return (
+        normalised(kind, eps, axes="n, d_k", q=q, q_gain=q_gain),
+        normalised(kind, eps, axes="n, d_k", k=k, k_gain=k_gain),
+    )
