@@ -137,7 +137,9 @@ def test_chapter_has_every_formula_of_the_lecture(chapter: str) -> None:
 @pytest.mark.parametrize("path", sorted(FORMULAS.glob("*.py")), ids=lambda path: path.stem)
 def test_formulas_type_no_result(path: Path) -> None:
     """Decimals and longer numbers are computed; what is typed is one digit at a time."""
-    constants = [node.value for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.Constant)]
+    constants = [
+        node.value for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.Constant)
+    ]
     texts = [value for value in constants if isinstance(value, str) and "\n" not in value]
     assert [text for text in texts if re.search(r"\d\.?\d", text)] == []
     assert [value for value in constants if isinstance(value, float)] == []
@@ -194,7 +196,9 @@ def problems(text: str, path: Path) -> list[str]:
     typed = [span.text.strip() for span in found if span.kind == "maths" and _has_digit(span.text)]
     result = [f"typed in prose: {line.strip()}" for line in prose.split("\n") if _has_digit(line)]
     computed = _computed(path)
-    result += [f"{left!r} should be {right!r}" for left, right in zip(typed, computed, strict=False) if left != right]
+    result += [
+        f"{left!r} should be {right!r}" for left, right in zip(typed, computed, strict=False) if left != right
+    ]
     result += [f"not recomputed: {tex!r}" for tex in typed[len(computed) :]]
     result += [f"missing: {tex!r}" for tex in computed[len(typed) :]]
     return result

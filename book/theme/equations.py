@@ -6,6 +6,8 @@ showing raw TeX.
 
 from __future__ import annotations
 
+import re
+
 from docutils import nodes
 from math_core import LatexError, LatexToMathML
 from sphinx.application import Sphinx
@@ -15,6 +17,8 @@ from sphinx.util.math import get_node_equation_number
 from sphinx.writers.html5 import HTML5Translator
 
 LOG = logging.getLogger(__name__)
+# The root sign of the book's font doesn't grow (static/fonts/README.md says why).
+TALL_ROOT = re.compile(r"\\sqrt\{(?:[^{}]|\{[^{}]*\})*\\[dt]?frac")
 CONVERTER = LatexToMathML(annotation=True, fancy_error=False)
 
 
@@ -46,6 +50,8 @@ def _visit_display(translator: HTML5Translator, node: nodes.math_block) -> None:
 
 
 def _convert(node: nodes.math | nodes.math_block, *, display: bool) -> str:
+    if TALL_ROOT.search(node.astext()):
+        LOG.warning("A fraction does not fit under the root sign: %s", node.astext(), location=node)
     try:
         return to_mathml(node.astext(), display=display)
     except LatexError as error:

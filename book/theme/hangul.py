@@ -44,7 +44,9 @@ def _font(name: str) -> Path:
 
 def _write_subset(source: Path, letters: set[str], target: Path) -> None:
     # The TSI tables hold sources of the hinting, which is left out.
-    options = subset.Options(flavor="woff", hinting=False, name_IDs=COPYRIGHT_AND_LICENCE, notdef_outline=True)
+    options = subset.Options(
+        flavor="woff", hinting=False, name_IDs=COPYRIGHT_AND_LICENCE, notdef_outline=True
+    )
     options.drop_tables += [f"TSI{number}" for number in range(6)]
     font = subset.load_font(str(source), options)
     subsetter = subset.Subsetter(options)

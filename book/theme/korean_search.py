@@ -1,7 +1,7 @@
 """Search in Korean: particles stick to words, so a word is also found by the beginnings of its Hangul runs.
 
-Without it, "가중합으로" in a page is not found by the two syllables "가중": the search page looks for parts of
-words only from three letters on.
+Without it, "가중합으로" in a page is not found by the two syllables "가중": the search page looks for
+parts of words only from three letters on.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class SearchKorean(SearchLanguage):
     language_name = "Korean"
 
     def split(self, input: str) -> list[str]:  # Sphinx's name for the parameter
-        """Every word, its runs of one script, and the beginnings (two syllables or more) of its Hangul runs."""
+        """Every word, its runs of one script, and the beginnings of its Hangul runs from two syllables on."""
         return [term for word in WORD.findall(input) for term in _terms(word)]
 
 

@@ -1,4 +1,4 @@
-"""Executed tabs: neighbouring cells tagged `tab-numpy`, `tab-torch`, `tab-course-lib` stand in one set of tabs.
+"""Executed tabs: neighbouring cells tagged `tab-numpy`, `tab-torch`, `tab-course-lib` become one set of tabs.
 
 A code cell inside a tab directive is not executed; cells at the top level are. So they are written there,
 and moved into the tabs here, after they ran.
@@ -43,7 +43,8 @@ def _tab_of(node: nodes.Node) -> str | None:
 def _with_tab_sets(children: list[nodes.Node]) -> list[nodes.Node]:
     result: list[nodes.Node] = []
     for in_tabs, run in groupby(children, key=lambda child: _tab_of(child) is not None):
-        result += [_tab_set(list(run))] if in_tabs else run
+        neighbours = list(run)
+        result += [_tab_set(neighbours)] if in_tabs else neighbours
     return result
 
 

@@ -19,8 +19,11 @@ from course_lib.course import LANGUAGES, Course, CourseError
 
 STATE_FILE = "book-state.json"
 LOG_FILE = "book.log"
-WARNING = re.compile(r"(^|: )(WARNING|ERROR|CRITICAL|SEVERE): ")
+# Sphinx's warnings, and the last line of the traceback of a cell that failed.
+WARNING = re.compile(r"(^|: )(WARNING|ERROR|CRITICAL): |^\w*(Error|Exception|Warning): ")
+COLOUR = re.compile(r"\x1b\[[\d;]*m")
 SHOWN_WARNINGS = 5
+MADE = {".pyc", ".mo"}  # files that appear beside their sources
 
 # Runs in a process of its own: Sphinx changes global state, and its output goes to the log.
 BUILD = """
@@ -58,28 +61,24 @@ class _Edition:
     doctrees: Path
 
     @property
-    def config(self) -> Path:
-        return self.source / "_config.yml"
-
-    @property
-    def toc(self) -> Path:
-        return self.source / "_toc.yml"
+    def settings(self) -> tuple[Path, Path]:
+        return self.source / "_config.yml", self.source / "_toc.yml"
 
 
 def build_site(course: Course) -> SiteReport:
     """The book in every language that has a source tree, built as far as something changed.
 
-    Where the code behind the pages changed, everything is executed anew; where only a chapter changed, that chapter.
-    CourseError where a cell fails or the build warns, with the warnings in short and the path of the whole log.
+    Where the code behind the pages changed, everything is executed anew; where a chapter changed, that chapter.
+    CourseError where a cell fails or the build warns: the warnings in short, and the path of the whole log.
     """
     started = time.monotonic()
     editions = _editions(course)
     log = course.build / LOG_FILE
-    state = {"code": _digest_of_code(course, editions), "files": _names(course), "text": _digest_of_text(course)}
+    state = _state(course, editions)
     rebuilt = not _is_built(course, editions, state)
     if rebuilt:
-        _remove_stale(course, editions, state)
-        _write_state(course, {"code": state["code"]})
+        _remove_stale(course, state)
+        _write_state(course, {"code": state["code"]})  # until the build has succeeded
         log.write_text("", encoding="utf-8")
         for edition in editions:
             _build(course, edition, log)
@@ -96,7 +95,7 @@ def _editions(course: Course) -> list[_Edition]:
         source = course.root / "book" / language
         if language != "ko" and (source / "_config.yml").is_file():
             editions.append(_Edition(language, source, html / language, doctrees / language))
-    for path in (file for edition in editions for file in (edition.config, edition.toc)):
+    for path in (file for edition in editions for file in edition.settings):
         if not path.is_file():
             raise CourseError(f"The book needs {path}, which is missing. Restore that file and build again.")
     return editions
@@ -105,38 +104,30 @@ def _editions(course: Course) -> list[_Edition]:
 # What the pages depend on
 
 
-def _digest_of_code(course: Course, editions: list[_Edition]) -> str:
-    """Of everything that decides what a cell prints and how a page is made, but for the chapters themselves."""
-    files = [*(course.root / "course_lib").rglob("*.py"), *_theme_files(course), course.root / "requirements.lock"]
-    files += [edition.config for edition in editions]
-    return _digest(course, files, f"Python {sys.version}", f"torch {_version('torch')}")
+def _state(course: Course, editions: list[_Edition]) -> dict[str, str]:
+    """Digests of what decides the results of cells, the make of every page, and the text of single pages."""
+    root = course.root
+    code = [*_files(root / "course_lib"), root / "requirements.lock"]
+    text = [path for language in LANGUAGES for path in _files(root / "book" / language)]
+    make = [*_files(root / "book" / "theme"), *(path for edition in editions for path in edition.settings)]
+    names = [path.relative_to(root).as_posix() for path in text]
+    return {
+        "code": _digest(course, code, f"Python {sys.version}", f"torch {_version('torch')}"),
+        "make": _digest(course, make, *names),
+        "text": _digest(course, text),
+    }
 
 
-def _theme_files(course: Course) -> Iterable[Path]:
-    theme = course.root / "book" / "theme"
-    return (path for path in theme.rglob("*") if path.suffix not in {".pyc", ".mo"})
-
-
-def _text_files(course: Course) -> list[Path]:
-    chapters = [course.root / "book" / language for language in LANGUAGES]
-    return [course.root / "_toc.yml", *(path for folder in chapters for path in folder.rglob("*"))]
-
-
-def _digest_of_text(course: Course) -> str:
-    return _digest(course, _text_files(course))
-
-
-def _names(course: Course) -> str:
-    names = sorted(path.relative_to(course.root).as_posix() for path in _text_files(course))
-    return hashlib.sha256("\0".join(names).encode()).hexdigest()
+def _files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix not in MADE)
 
 
 def _digest(course: Course, files: Iterable[Path], *facts: str) -> str:
     digest = hashlib.sha256("\0".join(facts).encode())
-    for path in sorted(set(files)):
-        if path.is_file():
-            name = path.relative_to(course.root).as_posix()
-            digest.update(f"\0{name}\0{hashlib.sha256(path.read_bytes()).hexdigest()}".encode())
+    for path in files:
+        name = path.relative_to(course.root).as_posix()
+        content = path.read_bytes() if path.is_file() else b""
+        digest.update(f"\0{name}\0{hashlib.sha256(content).hexdigest()}".encode())
     return digest.hexdigest()
 
 
@@ -151,19 +142,21 @@ def _version(package: str) -> str:
 
 
 def _is_built(course: Course, editions: list[_Edition], state: dict[str, str]) -> bool:
-    return _read_state(course) == state and all((edition.html / "index.html").is_file() for edition in editions)
+    return _read_state(course) == state and all(
+        (edition.html / "index.html").is_file() for edition in editions
+    )
 
 
-def _remove_stale(course: Course, editions: list[_Edition], state: dict[str, str]) -> None:
-    """Old pages and doctrees go unless the last build finished on the same code and the same files.
+def _remove_stale(course: Course, state: dict[str, str]) -> None:
+    """Results go where the code changed; pages go there too, and where their make changed or a build failed.
 
-    After a build that failed they go too: Sphinx doesn't repeat the warnings of a page that it has read already.
+    (Sphinx doesn't repeat the warnings of a page that it has read in a build that failed.)
     """
     last = _read_state(course)
     course.build.mkdir(exist_ok=True)
     if last.get("code") != state["code"]:
         shutil.rmtree(course.build / ".jupyter_cache", ignore_errors=True)
-    if any(last.get(key) != state[key] for key in ("code", "files")):
+    if any(last.get(key) != state[key] for key in ("code", "make")):
         shutil.rmtree(course.build / "html", ignore_errors=True)
         shutil.rmtree(course.build / ".doctrees", ignore_errors=True)
 
@@ -184,7 +177,7 @@ def _write_state(course: Course, state: dict[str, str]) -> None:
 
 
 def _build(course: Course, edition: _Edition, log: Path) -> None:
-    arguments = [edition.source, edition.html, edition.doctrees, edition.config, edition.toc]
+    arguments = [edition.source, edition.html, edition.doctrees, *edition.settings]
     with log.open("a", encoding="utf-8") as file:
         _run(course, ["-c", WARM_UP], file.fileno())
         status = _run(course, ["-c", BUILD, *map(str, arguments)], file.fileno())
@@ -206,7 +199,7 @@ def _run(course: Course, arguments: list[str], output: int) -> int:
 
 def _warnings(course: Course, log: Path) -> str:
     """The first warnings of a log, in one line."""
-    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    lines = COLOUR.sub("", log.read_text(encoding="utf-8", errors="replace")).splitlines()
     found = [line.strip().replace(f"{course.root}{os.sep}", "") for line in lines if WARNING.search(line)]
     if not found:
         return f"{lines[-1].strip() if lines else 'no output'}."
