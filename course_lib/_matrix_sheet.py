@@ -9,13 +9,13 @@ from matplotlib.colors import to_rgb
 from matplotlib.patches import Rectangle
 from numpy.typing import NDArray
 
-from course_lib._figure_style import FAINT, INK, MASK_HATCH, PAPER, ROLES, WIDTH, new_figure
+from course_lib._figure_style import FAINT, INK, MASK_HATCH, PAPER, ROLES, new_figure
 from course_lib._numbers import number
 
-_CELL_WIDTH, _CELL_HEIGHT = 0.58, 0.34
-_MARGIN, _ROW_LABEL, _HEADING, _ARROW = 0.12, 0.3, 0.64, 0.42
+_CELL_WIDTH, _CELL_HEIGHT = 0.56, 0.34
+_MARGIN, _ROW_LABEL, _HEADING, _ARROW = 0.1, 0.27, 0.64, 0.42
 # The space that "O = AV: n_q x d_v = 1 x 2" takes, even over a single column.
-_NARROWEST, _GUTTER, _LEGEND = 1.45, 0.4, 0.32
+_NARROWEST, _GUTTER, _LEGEND = 1.38, 0.3, 0.32
 
 Place = tuple[float, float, int, int]
 
@@ -38,7 +38,7 @@ class Sheet:
             "V": (right, v_top, n_k, d_v),
             "O": (right, start + 2 * step, n_q, d_v),
         }
-        width = max(WIDTH, right + max(d_v * _CELL_WIDTH, _NARROWEST) + _MARGIN)
+        width = max(4.0, right + max(d_v * _CELL_WIDTH, _NARROWEST) + _MARGIN)
         height = bottom + 2 * _MARGIN + (_LEGEND if legend else 0)
         self.figure = new_figure(width, height, layout=None)
         self._axes = self.figure.add_axes((0, 0, 1, 1), xlim=(0, width), ylim=(height, 0))
@@ -63,15 +63,15 @@ class Sheet:
         x, y, rows, columns = self._places[letter]
         names = {"q": "n_q", "k": "n_k", "v": "d_v"}
         shape = rf"{names[axes[0]]} \times {names[axes[1]]} = {rows} \times {columns}"
-        self._text(x - _ROW_LABEL, y - 0.52, heading, size=10, weight="bold")
-        self._text(x - _ROW_LABEL, y - 0.31, rf"${formula}:\; {shape}$", size=9)
+        self._text(x - _ROW_LABEL, y - 0.52, heading, size=10.5, weight="bold")
+        self._text(x - _ROW_LABEL, y - 0.31, rf"${formula}:\; {shape}$", size=9.5)
         for row in range(rows):
             self._text(
-                x - 0.06, y + (row + 0.5) * _CELL_HEIGHT, _name(letter, axes[0], row), size=9, ha="right"
+                x - 0.06, y + (row + 0.5) * _CELL_HEIGHT, _name(letter, axes[0], row), size=10, ha="right"
             )
         for column in range(columns):
             name = f"$k_{{{column + 1}}}$" if axes[1] == "k" else f"{column + 1}"
-            self._text(x + (column + 0.5) * _CELL_WIDTH, y - 0.1, name, size=9, ha="center")
+            self._text(x + (column + 0.5) * _CELL_WIDTH, y - 0.1, name, size=10, ha="center")
 
     def arrow_down(self, letter: str, words: str) -> None:
         """From a matrix of the left column to the next one, with what happens between."""
@@ -104,7 +104,9 @@ class Sheet:
             x + _CELL_WIDTH / 2,
             y + _CELL_HEIGHT / 2,
             words,
-            size=10 if len(words) < 7 else 8,
+            size=next(
+                size for length, size in ((5, 11), (6, 10), (7, 8.5), (99, 7.2)) if len(words) <= length
+            ),
             ha="center",
             # The number of a masked cell stands on paper, not on its hatching.
             bbox={"facecolor": PAPER, "edgecolor": "none", "pad": 1.2} if masked else None,

@@ -12,7 +12,8 @@ def number(value: float) -> str:
     if value == 0:
         return "0"
     if not 1e-4 <= abs(value) < 1e5:
-        words = f"{value:.1e}".replace("e-0", "e-").replace("e+0", "e")
+        mantissa, exponent = f"{value:.1e}".split("e")
+        words = f"{mantissa.removesuffix('.0')}e{int(exponent)}"
     else:
         digits = next(d for d in (3, 4, 5, 6) if d == 6 or _tells(value, d))
         words = f"{value:.{max(0, digits - 1 - math.floor(math.log10(abs(value))))}f}"

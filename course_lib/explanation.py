@@ -30,14 +30,14 @@ def explain(
     causal: bool = False,
     align: Align = "top-left",
     window: Window | None = None,
-    scale: float | None = None,
+    scale: float | Array | None = None,
     softcap: float | None = None,
     enable_gqa: bool = False,
 ) -> Explanation:
     """The four steps of attention(q, k, v, ...), which takes the same arguments and gives the same output.
 
-    Returns an Explanation with scores, logits and weights (..., n_q, n_k) and the output (..., n_q, d_v), as arrays
-    of the library and device that came in. Errors: as for `attention`. Source: chapter `computation`.
+    Returns an Explanation with scores, logits and weights (..., n_q, n_k) and the output (..., n_q, d_v): arrays of
+    the library and on the device that came in. Errors: as for `attention`. Source: chapter `computation`.
     """
     found = steps(
         q,
@@ -54,7 +54,8 @@ def explain(
     if enable_gqa:
         # Each head gets the Values that it reads, so that all steps have the same batch axes.
         v = namespace_of(v=v).repeat(v, found.output.shape[-3] // v.shape[-3], axis=-3)
-    return Explanation(*found, v=v, scale=scale, softcap=softcap)
+    factor = None if scale is None else _as_numpy(scale).item()
+    return Explanation(*found, v=v, scale=factor, softcap=softcap)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -128,32 +129,34 @@ def _text(step: _Step) -> str:
 
 
 def _table(step: _Step, hidden: np.ndarray | None) -> str:
-    caption = f"<strong>{escape(step.name)}</strong>: {escape(step.formula)}, {escape(step.shape)}"
+    caption = f"<p><strong>{escape(step.name)}</strong>: {escape(step.formula)}, {escape(step.shape)}</p>"
     if step.values.ndim > 2:
-        return f"<p>{caption}</p>"
+        return caption
     columns = _cut([f"{'k' if step.axes[1] == 'n_k' else ''}{j + 1}" for j in range(step.values.shape[1])])
-    corner = f"<th>{escape(step.axes[0])} \\ {escape(step.axes[1])}</th>"
-    head = corner + "".join(f'<th scope="col">{escape(name)}</th>' for name in columns)
+    head = _tag("th", " \\ ".join(step.axes)) + "".join(_tag("th", name, ' scope="col"') for name in columns)
     rows = _cut([_row(step.values, hidden, i) for i in range(step.values.shape[0])])
-    body = "".join(f"<tr>{row if row != _MORE else f'<td>{_MORE}</td>'}</tr>" for row in rows)
-    # Captions stand above in every theme; colours are the page's own, so light and dark both hold.
-    above = "caption-side: top; text-align: left; color: inherit"
-    return (
-        f'<table style="margin: 0 0 1em 0"><caption style="{above}">{caption}</caption>'
-        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-    )
+    body = "".join(f"<tr>{row if row != _MORE else _tag('td', _MORE)}</tr>" for row in rows)
+    name = escape(step.name, quote=True)
+    # By this class themes know a table of data, and give it colours for light and dark.
+    table = f'<table class="dataframe" aria-label="{name}">'
+    return f"{caption}{table}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def _row(values: np.ndarray, hidden: np.ndarray | None, i: int) -> str:
     cells = [_cell(values[i, j], hidden is not None and bool(hidden[i, j])) for j in range(values.shape[1])]
-    return f'<th scope="row">q{i + 1}</th>' + "".join(
-        c if c != _MORE else f"<td>{_MORE}</td>" for c in _cut(cells)
-    )
+    rest = "".join(cell if cell != _MORE else _tag("td", _MORE) for cell in _cut(cells))
+    return _tag("th", f"q{i + 1}", ' scope="row"') + rest
 
 
-def _cell(value: float, hidden: bool) -> str:
-    mark = f' title="masked" style="{_HATCHING}"' if hidden else ""
-    return f"<td{mark}>{escape(number(float(value)))}</td>"
+def _cell(value: float, masked: bool) -> str:
+    words = number(float(value))
+    return _tag("td", words, ' title="masked"', style=_HATCHING) if masked else _tag("td", words)
+
+
+def _tag(name: str, words: str, attributes: str = "", style: str = "") -> str:
+    # No colours but the page's own. A phone has room for narrow columns only.
+    look = f"min-width: 2.5em; padding: 0.2em 0.6em; text-align: right; {style}".strip()
+    return f'<{name}{attributes} style="{look}">{escape(words)}</{name}>'
 
 
 def _cut(items: list[str]) -> list[str]:

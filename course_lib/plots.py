@@ -121,7 +121,7 @@ def softmax_gradient(unscaled: ArrayLike, scaled: ArrayLike, *, language: str = 
     axes.scatter(after, after * (1 - after), marker="o", color=ROLES["weight"],
                  label=say("scaling 뒤", "after scaling"), **common)  # fmt: skip
     # The weights of the first Key are the ones that the text follows.
-    for p_1, shift in ((before[0], (-8, 10)), (after[0], (8, 6))):
+    for p_1, shift in ((before[0], (-16, 9)), (after[0], (8, 6))):
         axes.annotate(number(p_1 * (1 - p_1)), (p_1, p_1 * (1 - p_1)), shift, textcoords="offset points",
                       ha="right" if shift[0] < 0 else "left")  # fmt: skip
     axes.set(xlim=(0, 1), ylim=(0, 0.29), xlabel="weight $p_i$")
@@ -203,7 +203,7 @@ def contributions(weights: ArrayLike, v: ArrayLike, *, language: str = "ko") -> 
     for component, axes in enumerate(rows):
         _waterfall(axes, names, parts[:, component])
         axes.set_title(say(f"output의 성분 {component + 1}", f"component {component + 1} of the output"))
-    rows[-1].margins(x=0.16)
+    rows[-1].set_xlim(*_with_room_for_labels(np.cumsum(parts, axis=0)))
     rows[-1].set_xlabel(say("기여를 차례로 더한 값", "contributions, added one after another"))
     return figure
 
@@ -243,6 +243,13 @@ def _waterfall(axes: Axes, names: list[str], parts: Array) -> None:
     axes.axvline(0, color=INK, linewidth=0.8)
     axes.invert_yaxis()
     axes.grid(visible=False, axis="y")
+
+
+def _with_room_for_labels(ends: Array) -> tuple[float, float]:
+    """Limits around 0 and all ends of bars, with a third more where a label stands beyond the bars."""
+    lowest, highest = min(0.0, float(ends.min())), max(0.0, float(ends.max()))
+    room = (highest - lowest) / 3 or 1.0
+    return lowest - (room if lowest < 0 else 0.0), highest + room
 
 
 def _label_bar(axes: Axes, row: int, start: float, length: float) -> None:
