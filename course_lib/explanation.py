@@ -155,7 +155,7 @@ def _cell(value: float, masked: bool) -> str:
 
 def _tag(name: str, words: str, attributes: str = "", style: str = "") -> str:
     # No colours but the page's own. A phone has room for narrow columns only.
-    look = f"min-width: 2.5em; padding: 0.2em 0.6em; text-align: right; {style}".strip()
+    look = f"min-width: 2.5em; white-space: nowrap; padding: 0.2em 0.6em; text-align: right; {style}".strip()
     return f'<{name}{attributes} style="{look}">{escape(words)}</{name}>'
 
 
