@@ -166,7 +166,7 @@ def test_explanation_shows_a_table_for_each_step() -> None:
 def test_explanation_names_no_colour_of_text_or_page() -> None:
     """The page's own colours hold in light and dark; the hatching is a see-through grey."""
     html = example(mask=np.array(LAST_MASKED))._repr_html_()
-    assert not re.search(r"(?<!-)\bcolor:|background-color|#[0-9a-f]{3}|\bwhite|\bblack", html)
+    assert not re.search(r"(?<!-)\bcolor:|background-color|#[0-9a-f]{3}|\bwhite\b(?!-)|\bblack\b", html)
 
 
 def test_explanation_cuts_long_tables(backend: Backend) -> None:

@@ -38,6 +38,7 @@ def formulas(at: dict[str, Any]) -> list[str]:
         f"&=\\mathbb{{E}}[q_i^2]\\,\\mathbb{{E}}[k_i^2]-{of_mean}\\\\\n"
         f"&={number((q**2).mean(), 0)}\\cdot {number((k**2).mean(), 0)}={of_product}\n"
         "\\end{aligned}",
+        mean,
         "\\begin{aligned}\n"
         "&\\operatorname{Cov}(q_ik_i,\\,q_jk_j)\\\\\n"
         "&\\quad=\\mathbb{E}[q_ik_i\\,q_jk_j]-\\mathbb{E}[q_ik_i]\\,\\mathbb{E}[q_jk_j]\\\\\n"
