@@ -21,7 +21,7 @@ def namespace_of(**arrays: Array) -> Any:
     """The namespace (NumPy's, Torch's, ...) that all arrays share. ValueError where they share none."""
     try:
         # array_namespace passes over None and Python numbers.
-        if all(array_api_compat.is_array_api_obj(array) for array in arrays.values()):
+        if all(_is_array(array) for array in arrays.values()):
             return array_api_compat.array_namespace(*arrays.values())
     except TypeError:
         pass
@@ -119,6 +119,12 @@ def shapes(**arrays: Array) -> str:
 
 def shape(array: Array) -> tuple[int, ...]:
     return tuple(array.shape)
+
+
+def _is_array(value: object) -> bool:
+    # These two are arrays that mean something else by their operators.
+    other = isinstance(value, (np.ma.MaskedArray, np.matrix))
+    return array_api_compat.is_array_api_obj(value) and not other
 
 
 def _listed(names: Any) -> str:

@@ -416,6 +416,20 @@ def test_half_precision_scores_beyond_its_range_stay_finite(backend: Backend) ->
     assert np.all(numpy(scores(big, big)) == 160000)
 
 
+def test_softmax_in_half_precision_sums_in_float32(backend: Backend) -> None:
+    # The sum of 70000 ones is beyond float16.
+    weights = softmax(backend.array(np.zeros((1, 70000)), "float16"))
+    assert numpy(weights).dtype == np.float16
+    np.testing.assert_allclose(numpy(weights), 1 / 70000, rtol=0.01)
+
+
+def test_overflow_is_infinite_without_a_warning(backend: Backend) -> None:
+    huge = backend.array([[1e308, 1e308]])
+    assert numpy(scores(huge, huge)).tolist() == [[np.inf]]
+    assert numpy(scale_and_mask(huge, 10.0)).tolist() == [[np.inf, np.inf]]
+    assert numpy(weighted_sum(backend.array([[1.0, 1.0]]), huge.T)).tolist() == [[np.inf]]
+
+
 def plain_formula(q: Any, k: Any, v: Any) -> Any:
     """The formula in the inputs' own precision from end to end, on Torch."""
     return torch.softmax(q @ k.mT / math.sqrt(q.shape[-1]), dim=-1) @ v
@@ -848,6 +862,15 @@ def test_numpy_arrays_of_other_things_are_refused(dtype: Any) -> None:
     _, k, v = drawn()
     bad = np.zeros((N_Q, D_K), dtype=dtype)
     assert message(lambda: attention(bad, k, v)) == f"q must hold real numbers: its dtype is {bad.dtype}"
+
+
+@pytest.mark.parametrize("kind", [np.ma.MaskedArray, np.asmatrix])
+@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")
+def test_masked_arrays_and_matrices_are_refused(kind: Any) -> None:
+    # A masked array would lose its mask, a matrix its axes.
+    q, k, v = (kind(array) for array in drawn())
+    text = message(lambda: attention(q, k, v))
+    assert text.startswith("q, k and v must be arrays of one library (NumPy or Torch): q is numpy.")
 
 
 def test_arrays_on_two_devices_are_refused() -> None:

@@ -62,6 +62,11 @@ def test_attention_s_gradients_equal_finite_differences(name: str) -> None:
     assert torch.autograd.gradcheck(lambda q, k, v: attention(q, k, v, **options), qkv(2))
 
 
+def test_second_derivatives_equal_finite_differences() -> None:
+    inputs = qkv()
+    assert torch.autograd.gradgradcheck(lambda q, k, v: attention(q, k, v, mask=MASK, softcap=2.0), inputs)
+
+
 def test_gradients_of_more_keys_than_queries_and_the_reverse_equal_finite_differences() -> None:
     for n_q, n_k in ((1, 3), (5, 2), (3, 1)):
         inputs = learned((n_q, D_K), (n_k, D_K), (n_k, D_V))
