@@ -140,19 +140,26 @@ class Checker:
 
 def judge(task: TaskCases, function: Function) -> Verdict:
     """Calls the function on every case, and decides each part."""
-    outcomes = [call(function, task, case.inputs) for case in task.cases]
+    return decide(task, [call(function, task.required, case.inputs) for case in task.cases])
+
+
+def decide(task: TaskCases, outcomes: Sequence[Outcome]) -> Verdict:
+    """What the outcomes of all cases, in their order, earn."""
     everywhere = _explaining(task, list(zip(task.cases, outcomes, strict=True)))
     return Verdict(task, tuple(_judge_part(task, part, outcomes, everywhere) for part in task.parts))
 
 
-def call(function: Function, task: TaskCases, inputs: Inputs) -> Outcome:
-    """The outcome of one call on copies of the inputs. Warnings and output on stderr cost nothing."""
+def call(function: Function, required: Sequence[str], inputs: Inputs) -> Outcome:
+    """The outcome of one call on copies of the inputs, of which `required` are passed by position.
+
+    Warnings and output on stderr cost nothing.
+    """
     given = copy.deepcopy(inputs)
-    named = {name: value for name, value in given.items() if name not in task.required}
+    named = {name: value for name, value in given.items() if name not in required}
     try:
         with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
             warnings.simplefilter("ignore")
-            result = function(*(given[name] for name in task.required), **named)
+            result = function(*(given[name] for name in required), **named)
             value = _as_array(result)
     except Exception as error:
         return Outcome(

@@ -98,7 +98,7 @@ def test_call_protects_the_inputs_and_notices_a_change():
         return x
 
     before = X.copy()
-    outcome = call(in_place, TASK, {"x": X})
+    outcome = call(in_place, TASK.required, {"x": X})
     assert outcome.changed
     assert np.array_equal(X, before)
     verdict = judge(TASK, in_place)

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from course_lib.checks import Case, Inputs, PartInfo, TaskCases, Text, call
+from course_lib.checks import Case, Function, Inputs, PartInfo, TaskCases, Text, call
 
 
 @dataclass(frozen=True)
@@ -136,22 +136,26 @@ def visible_cases(bank: Bank) -> list[TaskCases]:
     return [draw_cases(task, f"visible/{bank.name}/{task.name}".encode()) for task in bank.tasks]
 
 
-def draw_cases(task: Task, seed: bytes, *, rounds: int = 1) -> TaskCases:
-    """Cases of every part, drawn anew from the seed, with what the reference and each mistake give for them."""
+def draw_cases(task: Task, seed: bytes, *, rounds: int = 1, named: bool = True) -> TaskCases:
+    """Cases of every part, drawn anew from the seed, with what the reference and each mistake give for them.
+
+    Without `named` the mistakes are left out, which is quicker where an answer turns out to be right.
+    """
+    mistakes = task.mistakes if named else ()
     numbers = np.frombuffer(hashlib.sha256(seed).digest(), dtype=np.uint32).tolist()
     frame = TaskCases(
         name=task.name,
         signature=f"{task.name}{inspect.signature(task.reference)}",
         required=_required(task.reference),
         parts=tuple(PartInfo(part.name, part.points, part.title) for part in task.parts),
-        hints={mistake.name: mistake.hint for mistake in task.mistakes},
+        hints={mistake.name: mistake.hint for mistake in mistakes},
         see=task.see,
         rtol=task.rtol,
         atol=task.atol,
         cases=(),
     )
     cases = [
-        _case(frame, task, part, inputs)
+        _case(frame, task.reference, mistakes, part, inputs)
         for index, part in enumerate(task.parts)
         for round_ in range(rounds)
         for inputs in part.draw(np.random.default_rng([*numbers, index, round_]))
@@ -159,12 +163,14 @@ def draw_cases(task: Task, seed: bytes, *, rounds: int = 1) -> TaskCases:
     return replace(frame, cases=tuple(cases))
 
 
-def _case(frame: TaskCases, task: Task, part: Part, inputs: Inputs) -> Case:
+def _case(
+    frame: TaskCases, reference: Function, mistakes: tuple[Mistake, ...], part: Part, inputs: Inputs
+) -> Case:
     return Case(
         part=part.name,
         inputs=inputs,
-        right=call(task.reference, frame, inputs),
-        mistakes={mistake.name: call(mistake.function, frame, inputs) for mistake in task.mistakes},
+        right=call(reference, frame.required, inputs),
+        mistakes={mistake.name: call(mistake.function, frame.required, inputs) for mistake in mistakes},
     )
 
 

@@ -51,5 +51,10 @@ def new_cell(kind: str, name: str, source: str, metadata: dict[str, Any]) -> Any
     return make(id=name, source=source, metadata=metadata)
 
 
+def new_output(kind: str, **fields: Any) -> Any:
+    """An output of a cell: "stream", "error", "display_data" or "execute_result"."""
+    return _nbformat().v4.new_output(kind, **fields)
+
+
 def _nbformat() -> Any:
     return importlib.import_module("nbformat")  # untyped, and slow to load: here alone, and when used
