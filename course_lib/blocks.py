@@ -55,8 +55,8 @@ def feed_forward(
         raise ValueError(
             f"activation must be one of {', '.join(map(repr, _ACTIVATIONS))}: it is {activation!r}"
         )
-    hidden = _activated(activation, _plus(linear(x=x, w_up=w_up), b_up=b_up))
-    return _plus(linear(hidden=hidden, w_down=w_down), b_down=b_down)
+    hidden = _activated(activation, _plus(linear(x=x, w_up=w_up), "n, d_ff", b_up=b_up))
+    return _plus(linear(hidden=hidden, w_down=w_down), "n, d_out", b_down=b_down)
 
 
 @quiet
@@ -117,7 +117,7 @@ def layer_norm(
     xp = namespace_of(x=x)
     (x,) = floating(xp, x=x)
     unit = normalised("layer", finite_number("eps", eps, positive=True), x=x, gain=gain)
-    return xp.astype(_plus(unit, bias=bias), x.dtype, copy=False)
+    return xp.astype(_plus(unit, "n, d_model", bias=bias), x.dtype, copy=False)
 
 
 class Residual(NamedTuple):
@@ -190,11 +190,11 @@ def block_steps(
     return BlockSteps(*first, *second)
 
 
-def _plus(x: Array, **bias: Array | None) -> Array:
+def _plus(x: Array, axes: str, **bias: Array | None) -> Array:
     ((name, values),) = bias.items()
     if values is None:
         return x
-    return x + per_feature(name, values, "d", x=x)
+    return x + per_feature(name, values, axes, x=x)
 
 
 def _activated(activation: str, x: Array) -> Array:

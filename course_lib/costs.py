@@ -172,10 +172,11 @@ def _dense(parameters: int, flops: int) -> Cost:
 
 def _heads(heads: int, kv_heads: int | None) -> tuple[int, int]:
     heads, kv_heads = _sizes(heads=heads, kv_heads=heads if kv_heads is None else kv_heads)
-    if min(heads, kv_heads) == 0 or heads % kv_heads:
-        raise ValueError(
-            f"heads must be a multiple of kv_heads, both 1 or more: heads is {heads}, kv_heads is {kv_heads}"
-        )
+    for name, count in (("heads", heads), ("kv_heads", kv_heads)):
+        if count == 0:
+            raise ValueError(f"{name} must be 1 or more: it is 0")
+    if heads % kv_heads:
+        raise ValueError(f"heads must be a multiple of kv_heads: heads is {heads}, kv_heads is {kv_heads}")
     return heads, kv_heads
 
 
