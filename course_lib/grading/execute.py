@@ -32,14 +32,12 @@ def execute(workspace: Workspace, problem_set: str, student: str) -> None:
 
 
 def _autograde(workspace: Workspace, problem_set: str, student: str, log: NbgraderLog) -> None:
-    import glob
-
     from nbgrader.converters import Autograde
     from nbgrader.coursedir import CourseDirectory
 
     config = settings(workspace, problem_set)
     config.CourseDirectory.submitted_directory = str(workspace.staged)
-    config.CourseDirectory.student_id = glob.escape(student)  # nbgrader reads the id as a pattern
+    config.CourseDirectory.student_id = student
     converter = Autograde(coursedir=CourseDirectory(config=config), config=config, log=log.logger)
     converter.force = True
     converter.start()

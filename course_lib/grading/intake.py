@@ -62,14 +62,14 @@ def collect(submission: Submission, problem_set: str, into: Path) -> Submission:
     """Copies a submission's regular files to `into`/STUDENT/PROBLEM_SET; what is already there is left as it is."""
     if any(folder.parent.resolve() == into.resolve() for folder in submission.folders):
         return submission
+    found = [folder for folder in (_named(folder, problem_set) for folder in submission.folders) if folder]
+    if len(found) != 1 or len(submission.folders) != 1:
+        return submission
     target = into / submission.student / problem_set
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
-    found = [_named(folder, problem_set) for folder in submission.folders]
-    for number, folder in enumerate(folder for folder in found if folder):
-        for path in _regular_files(folder):
-            name = path.name if number == 0 else f"{number + 1}-{path.name}"
-            shutil.copyfile(path, target / name)
+    for path in _regular_files(found[0]):
+        shutil.copyfile(path, target / path.name)
     return Submission(submission.student, (into / submission.student,))
 
 
@@ -125,7 +125,7 @@ def repair(notebook: Any, released: Any) -> Any:
         name = _id(cell)
         is_answer = name in ours and ours[name].metadata.nbgrader.solution
         if not is_answer and name in ours:
-            stood[name] = len(kept) - 1
+            stood.setdefault(name, len(kept) - 1)
             continue
         cell.metadata.pop("nbgrader", None)
         cell.metadata.pop("tags", None)
@@ -169,6 +169,10 @@ def _choose(submission: Submission, problem_set: str, graded: set[str]) -> Path:
         names = " and ".join(repr(ascii(folder.name)) for folder in submission.folders)
         raise Unreadable(
             f"two folders have this student's id, written in two ways ({names}); leave one of them"
+        )
+    if set(submission.student) & set("[]*?"):
+        raise Unreadable(
+            "nbgrader takes the signs [ ] * ? in a student's id for a pattern; rename the folder"
         )
     folder = _named(submission.folders[0], problem_set)
     if folder is None:

@@ -65,11 +65,12 @@ class _Run:
     def __init__(self, workspace: Workspace, problem_set: str, again: bool) -> None:
         self.workspace = workspace
         self.problem_set = problem_set
+        self.again = again
         self.released = read_notebook(
             workspace.course.nbgrader / "release" / problem_set / f"{problem_set}.ipynb"
         )
         self.surroundings = _digest_of_surroundings(workspace, problem_set)
-        self.records = _Records(workspace.root / ".course" / f"graded-{problem_set}.json", forget=again)
+        self.records = _Records(workspace.root / ".course" / f"graded-{problem_set}.json")
 
     def grade(self, submission: Submission) -> StudentReport:
         student = submission.student
@@ -80,21 +81,22 @@ class _Run:
             return self._without_marks(student, "missing", str(nothing))
         except Unreadable as damage:
             return self._without_marks(student, "unreadable", str(damage))
-        digest = hashlib.sha256(self.surroundings + _bytes_of(staged.parent.iterdir())).hexdigest()
+        digest = hashlib.sha256(_bytes_of(staged.parent.iterdir())).hexdigest()
         if not self._stands(student, digest):
-            marked = self.records.digest(student) == digest
-            failure = self._execute(student, keep_marks=marked)
-            self.records.add(student, digest, failure)
-        return self._report(student, self.records.failure(student))
+            same = self.records.of(student, "submission") == digest
+            failure = self._execute(student, keep_marks=same)
+            self.records.add(student, submission=digest, surroundings=self.surroundings, failure=failure)
+        return self._report(student, self.records.of(student, "failure"))
 
     def _stands(self, student: str, digest: str) -> bool:
         """Whether the marks in the gradebook are those of this very submission."""
-        if self.records.forgotten or self.records.digest(student) != digest:
+        known = self.records.of(student, "submission"), self.records.of(student, "surroundings")
+        if self.again or known != (digest, self.surroundings):
             return False
         executed = self.workspace.notebook("autograded", self.problem_set, student)
         with _gradebook(self.workspace) as gradebook:
             return _submitted_notebook(gradebook, self.problem_set, student) is not None and (
-                executed.is_file() or bool(self.records.failure(student))
+                executed.is_file() or bool(self.records.of(student, "failure"))
             )
 
     def _execute(self, student: str, *, keep_marks: bool) -> str:
@@ -119,6 +121,8 @@ class _Run:
         items = []
         with _gradebook(self.workspace) as gradebook:
             notebook = _submitted_notebook(gradebook, self.problem_set, student)
+            if notebook is None:
+                return self._without_marks(student, "failed", failure or "nbgrader recorded nothing")
             grades = {grade.name: grade for grade in notebook.grades}
             for cell in self._graded_cells():
                 score = _score(grades[cell.id])
@@ -249,42 +253,43 @@ class _gradebook:  # noqa: N801  # used as a function: with _gradebook(workspace
 
 
 class _Records:
-    """Which submission each student's marks are for: a file beside the gradebook, written after each student."""
+    """What each student's marks are for: a file beside the gradebook, written after each student."""
 
-    def __init__(self, path: Path, *, forget: bool) -> None:
+    def __init__(self, path: Path) -> None:
         self.path = path
-        self.forgotten = forget
         try:
             self.entries: dict[str, dict[str, str]] = json.loads(path.read_text(encoding="utf-8"))
         except (FileNotFoundError, ValueError):
             self.entries = {}
 
-    def digest(self, student: str) -> str:
-        return self.entries.get(student, {}).get("digest", "")
+    def of(self, student: str, what: str) -> str:
+        return self.entries.get(student, {}).get(what, "")
 
-    def failure(self, student: str) -> str:
-        return self.entries.get(student, {}).get("failure", "")
-
-    def add(self, student: str, digest: str, failure: str) -> None:
-        self.entries[student] = {"digest": digest, "failure": failure}
+    def add(self, student: str, **entry: str) -> None:
+        self.entries[student] = entry
         draft = self.path.with_suffix(".draft")
         draft.write_text(json.dumps(self.entries, ensure_ascii=False, indent=1), encoding="utf-8")
         os.replace(draft, self.path)
 
 
-def _digest_of_surroundings(workspace: Workspace, problem_set: str) -> bytes:
+def _digest_of_surroundings(workspace: Workspace, problem_set: str) -> str:
     """A digest of all that marks depend on besides the submission: release, tasks, library, secret, versions."""
     course = workspace.course
-    package = Path(course_lib.__file__).parent
-    library = [*package.glob("*.py"), *package.glob("grading/*.py")]
     parts = [
         _bytes_of(workspace.source(problem_set).iterdir()),
         _bytes_of(course.solutions.joinpath(problem_set).glob("*.py")),
-        _bytes_of(path for path in library if path.name != "cli.py"),
+        _bytes_of_library(),
         secret_of(course),
         f"{platform.python_version()} {np.__version__} {course.language}".encode(),
     ]
-    return hashlib.sha256(b"\0".join(hashlib.sha256(part).digest() for part in parts)).digest()
+    return hashlib.sha256(b"\0".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()
+
+
+def _bytes_of_library() -> bytes:
+    """Of what may change a mark: the whole library, but not the release, nor the command."""
+    package = Path(course_lib.__file__).parent
+    files = [*package.glob("*.py"), *package.glob("grading/**/*.py")]
+    return _bytes_of(path for path in files if path.name != "cli.py")
 
 
 def _bytes_of(paths: Iterable[Path]) -> bytes:

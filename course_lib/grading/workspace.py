@@ -72,11 +72,24 @@ def open_workspace(course: Course, root: Path) -> Workspace:
     root = root.resolve()
     if root.exists() and not root.is_dir():
         raise CourseError(f"{root} is a file, but marks are kept in a folder. Give a folder.")
+    for path in (root, course.root):
+        if set(str(path)) & set("[]*?"):
+            raise CourseError(
+                f"nbgrader takes the signs [ ] * ? in {path} for a pattern. Rename that folder."
+            )
     root.mkdir(parents=True, exist_ok=True)
+    _require_database(root / "gradebook.db")
     if root != course.root:
         config = _CONFIG_FILE.format(course=str(course.root))
         (root / "nbgrader_config.py").write_text(config, encoding="utf-8")
     return Workspace(course=course, root=root)
+
+
+def _require_database(path: Path) -> None:
+    if path.is_file() and path.read_bytes()[:16] not in (b"", b"SQLite format 3\0"):
+        raise CourseError(f"{path} is not an SQLite database. Put a backup in its place, or move it away.")
+    if path.exists() and not os.access(path, os.W_OK):
+        raise CourseError(f"{path} cannot be written. Change its permissions.")
 
 
 def set_up(config: Any, *, course: Path, workspace: Path) -> None:

@@ -9,8 +9,8 @@ from course_lib.grading.bank import Bank, Mistake, Part, Task, Written
 def double(x):
     """Twice x, shape (n,)."""
     # a comment that only the instructor may see
-    result = 2 * x
-    return result
+    factor = 2
+    return factor * x
 
 
 def double_by_adding(x):

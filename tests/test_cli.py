@@ -1,0 +1,260 @@
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from mini import edit, hand_in, make_course, snapshot
+
+from course_lib import cli
+from course_lib.course import Course, CourseError, find_course
+from course_lib.grading.report import Item, StudentReport
+from course_lib.grading.sample import SampleStudent
+from course_lib.release.demo import DemoRow
+from course_lib.release.notebooks import release
+
+DOUBLE = "def double(x):\n    return 2 * x"
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Course:
+    course = make_course(tmp_path_factory.mktemp("original"))
+    release(course, "mini")
+    return course
+
+
+@pytest.fixture
+def course(tmp_path: Path, original: Course, monkeypatch: pytest.MonkeyPatch) -> Course:
+    """A course of our own, with the working directory in it."""
+    shutil.copytree(original.root, tmp_path, dirs_exist_ok=True)
+    monkeypatch.delenv("COURSE_ROOT", raising=False)
+    monkeypatch.chdir(tmp_path)
+    return find_course(tmp_path)
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    """Runs `course`: exit code, what it printed, what it said on stderr."""
+
+    def run_course(*arguments: str) -> tuple[int, str, str]:
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as end:
+            cli.main(list(arguments))
+        said = capsys.readouterr()
+        return end.value.code or 0, said.out, said.err
+
+    return run_course
+
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+def test_help_lists_the_commands_and_loads_nothing_heavy() -> None:
+    code = (
+        "import sys; from course_lib import cli\n"
+        "try: cli.main([])\n"
+        "except SystemExit as end: assert not end.code\n"
+        "assert not {'nbformat', 'nbgrader', 'sphinx', 'matplotlib', 'torch'} & set(sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    for command in ("build", "release", "grade", "demo"):
+        assert f"  {command} " in done.stdout
+
+
+def test_release_says_what_it_did_and_what_is_next(course: Course, run: Run) -> None:
+    shutil.rmtree(course.exercises)
+    code, out, err = run("release")
+    assert (code, err) == (0, "")
+    assert out.splitlines() == [
+        "Released mini: 3 tasks, 7.5 points, in exercises/ko/mini and exercises/en/mini.",
+        "Next: hand out exercises, and later: course grade mini --submitted DIR",
+    ]
+    assert (course.exercises / "ko" / "mini" / "mini.ipynb").is_file()
+
+
+def test_release_check_says_whether_exercises_are_stale(course: Course, run: Run) -> None:
+    assert run("release", "--check") == (0, "exercises/ is up to date: mini.\n", "")
+    edit(course.exercises / "ko" / "mini" / "mini.ipynb", "두 배", "세 배")
+    before = snapshot(course.root)
+    code, _, err = run("release", "--check")
+    assert (code, err) == (1, "course: exercises/ko/mini/mini.ipynb is stale. Run: course release\n")
+    assert snapshot(course.root) == before
+
+
+def test_grade_prints_a_table_and_writes_json(course: Course, run: Run) -> None:
+    hand_in(course, course.root / "submitted", "student-001", double_solution=DOUBLE, why="Because.")
+    (course.root / "submitted" / "student-002").mkdir()
+    code, out, err = run("grade", "mini", "--json", "report.json")
+    assert (code, err) == (0, "")
+    lines = [line.split() for line in out.splitlines()]
+    assert ["student-001", "needs", "marking", "3", "/", "7.5"] in lines
+    assert ["student-002", "missing", "there", "is", "no", "folder", "mini"] in lines
+    assert "Next: mark 1 by hand" in out
+    report = json.loads((course.root / "report.json").read_text(encoding="utf-8"))
+    assert [student["score"] for student in report["students"]] == [3.0, 0.0]
+    assert report["students"][0]["items"][2]["score"] is None
+
+
+def test_grade_ends_with_1_where_a_notebook_did_not_run_to_its_end(course: Course, run: Run) -> None:
+    hand_in(course, course.root / "in", "student-001", double_solution="import os\nos._exit(0)")
+    hand_in(course, course.root / "in", "student-002", double_solution=DOUBLE)
+    code, out, err = run("grade", "mini", "--submitted", "in")
+    assert code == 1
+    assert err == "course: 1 notebooks could not be run to their end: student-001. See above why.\n"
+    assert "3 / 7.5" in out
+
+
+def test_grade_wants_the_release_that_solutions_give_now(course: Course, run: Run) -> None:
+    edit(course.solutions / "mini" / "tasks.py", "factor = 2\n", "factor = 2.0\n")
+    code, _, err = run("grade", "mini")
+    assert code == 1
+    assert err.startswith("course: solutions/mini has changed since it was released")
+    assert err.endswith("Run: course release mini\n")
+
+
+def test_release_refuses_other_tasks_once_there_are_submissions(course: Course, run: Run) -> None:
+    hand_in(course, course.root / "submitted", "student-001", double_solution=DOUBLE)
+    assert run("grade", "mini")[0] == 0
+    before = snapshot(course.exercises)
+    edit(course.solutions / "mini" / "tasks.py", "(DOUBLE, MEAN)", "(DOUBLE,)")
+    edit(course.solutions / "mini" / "mini.md", "```{code-cell} ipython3\n:task: mean\n```", "")
+    code, _, err = run("release")
+    assert code == 1
+    assert "the gradebook holds submissions for other cells than the problem set has now" in err
+    assert snapshot(course.exercises) == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["bogus"], "No such command 'bogus'"),
+        (["grade"], "Missing argument 'PS'"),
+        (["grade", "mini", "--bogus"], "No such option: --bogus"),
+        (["grade", "ps9"], "No problem set 'ps9'"),
+        (["release", "mini", "ps9"], "No problem set 'ps9'"),
+        (["grade", "mini"], "There is no folder {root}/submitted"),
+        (["grade", "mini", "--submitted", "nowhere"], "There is no folder nowhere"),
+        (["grade", "mini", "--submitted", "course.toml"], "course.toml is a file"),
+        (["grade", "mini", "--submitted", "."], ". is the course's own folder"),
+        (["grade", "mini", "--submitted", "solutions"], "No student's folder in solutions"),
+        (["grade", "mini", "--json", "exercises"], "exercises is a folder"),
+        (["grade", "mini", "--json", "nowhere/report.json"], "There is no folder {root}/nowhere"),
+        (["build"], "The book needs {root}/_config.yml"),
+    ],
+)
+def test_bad_input_gets_one_sentence(course: Course, run: Run, arguments: list[str], sentence: str) -> None:
+    shutil.rmtree(course.solutions.parent / "exercises" / "ko")
+    before = snapshot(course.root)
+    code, out, err = run(*arguments)
+    assert (code, out) == (1, "")
+    assert err.startswith(f"course: {sentence.format(root=course.root)}")
+    assert err.count("\n") == 1
+    assert snapshot(course.root) == before
+
+
+def test_commands_outside_a_course_say_so(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COURSE_ROOT", raising=False)
+    monkeypatch.chdir(tmp_path)
+    for arguments in (["build"], ["release"], ["release", "--check"], ["grade", "ps1"], ["demo"]):
+        code, out, err = run(*arguments)
+        assert (code, out) == (1, "")
+        assert err == (
+            f"course: No course.toml in {tmp_path} or any folder above it. "
+            "Change into the course's folder and try again.\n"
+        )
+
+
+def test_a_course_with_damaged_settings_says_where(course: Course, run: Run) -> None:
+    (course.root / "course.toml").write_text("language = ko")
+    code, _, err = run("release")
+    assert code == 1
+    assert err.startswith(f"course: {course.root / 'course.toml'} is not valid TOML")
+
+
+def test_errors_of_the_system_get_a_sentence(
+    course: Course, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device", "exercises/ko")
+
+    monkeypatch.setattr("course_lib.release.notebooks.release", full)
+    assert run("release") == (
+        1,
+        "",
+        "course: exercises/ko: No space left on device. Check the place and its permissions, and try again.\n",
+    )
+
+
+def test_demo_shows_scores_beside_predictions(
+    course: Course, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cli, "_build_book", lambda course: print("Book: up to date."))
+    code, out, err = run("demo")
+    assert (code, err) == (0, "")
+    lines = [line.split() for line in out.splitlines()]
+    assert [
+        "001",
+        "model",
+        "solutions",
+        "5.5",
+        "/",
+        "7.5",
+        "5.5",
+        "why:",
+        "Waits",
+        "for",
+        "a",
+        "person's",
+        "mark",
+    ] in lines
+    assert [
+        "003",
+        "mistake",
+        "1",
+        "in",
+        "each",
+        "1",
+        "/",
+        "7.5",
+        "1",
+        "double:",
+        "that",
+        "is",
+        "three",
+        "times",
+    ] in lines
+    assert out.splitlines()[-4:] == [
+        "Open:",
+        "  book       _build/html/index.html",
+        "  exercises  exercises/en",
+        "  gradebook  cd _build/demo && jupyter lab, then the menu Nbgrader > Formgrader",
+    ]
+
+
+def test_demo_fails_where_a_score_is_not_as_predicted(
+    course: Course, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    student = SampleStudent("student-003", "mistake 1 in each", predicted=1.0)
+    row = DemoRow(student, StudentReport("student-003", "graded", (Item("double", 3.0, 3.0, ""),)))
+    monkeypatch.setattr(cli, "_build_book", lambda course: None)
+    monkeypatch.setattr("course_lib.release.demo.grade_sample", lambda *_, **__: [row])
+    code, out, err = run("demo")
+    assert code == 1
+    assert ["003", "mistake", "1", "in", "each", "3", "/", "3", "1"] in [
+        line.split() for line in out.splitlines()
+    ]
+    assert err.startswith("course: 1 scores differ from what the bank predicts: mini student-003.")
+
+
+def test_build_passes_on_what_is_wrong_with_the_book(
+    course: Course, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(course: Course) -> None:
+        raise CourseError("A cell fails.")
+
+    monkeypatch.setattr("course_lib.release.site.build_site", fail)
+    assert run("build") == (1, "", "course: A cell fails.\n")

@@ -1,0 +1,581 @@
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import unicodedata
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mini import cell_of, hand_in, make_course, snapshot
+
+import course_lib.grading.run as run
+from course_lib.course import Course, CourseError, find_course
+from course_lib.grading.bank import load_bank
+from course_lib.grading.intake import Missing, Submission, Unreadable, collect, repair, stage, submissions_in
+from course_lib.grading.notebook import new_cell, new_notebook, read_notebook, write_notebook
+from course_lib.grading.report import Item, Report, StudentReport, require_writable, write_json
+from course_lib.grading.run import grade, read_verdicts
+from course_lib.grading.sample import sample_class, source_as
+from course_lib.release.demo import DemoRow, grade_sample
+from course_lib.release.notebooks import release
+
+ROOT = Path(__file__).parents[1]
+DOUBLE = "def double(x):\n    return 2 * x"
+MEAN = "def mean(x, axis=-1):\n    return x.mean(axis=axis)"
+KOREAN = "김학생"  # a name that can be written in two ways
+
+
+def silent(done: int, total: int, student: str) -> None:
+    pass
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
+    course = make_course(tmp_path_factory.mktemp("course"))
+    release(course, "mini")
+    return course
+
+
+@pytest.fixture(scope="module")
+def released(course: Course) -> Any:
+    return read_notebook(course.nbgrader / "release" / "mini" / "mini.ipynb")
+
+
+@pytest.fixture
+def submitted(tmp_path: Path) -> Path:
+    return tmp_path / "handed-in"
+
+
+# Intake
+
+
+def test_submissions_in_reads_ids_in_composed_form(course: Course, submitted: Path) -> None:
+    hand_in(course, submitted, unicodedata.normalize("NFD", KOREAN))
+    hand_in(course, submitted, "student-001")
+    (submitted / ".hidden" / "mini").mkdir(parents=True)
+    (submitted / "notes.txt").touch()
+    (submitted / "link").symlink_to(submitted / "student-001")
+    assert [submission.student for submission in submissions_in(submitted, "mini")] == ["student-001", KOREAN]
+
+
+@pytest.mark.parametrize(
+    ("prepare", "sentence"),
+    [
+        (lambda folder: None, "There is no folder"),
+        (lambda folder: folder.touch(), "is a file. Give the folder"),
+        (lambda folder: folder.mkdir(), "No student's folder in"),
+        (lambda folder: (folder / "student-001" / "ps9").mkdir(parents=True), "holds a folder mini"),
+        (
+            lambda folder: shutil.copytree(ROOT / "tests" / "mini_course", folder),
+            "is the course's own folder",
+        ),
+    ],
+)
+def test_submissions_in_says_what_is_wrong(
+    submitted: Path, prepare: Callable[[Path], None], sentence: str
+) -> None:
+    prepare(submitted)
+    with pytest.raises(CourseError, match=sentence) as caught:
+        submissions_in(submitted, "mini")
+    assert str(submitted) in str(caught.value)
+
+
+def test_collect_copies_regular_files_only(course: Course, submitted: Path, tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("a neighbour's")
+    path = hand_in(course, submitted, "student-001")
+    (path.parent / "link.ipynb").symlink_to(secret)
+    (path.parent / "folder").mkdir()
+    os.mkfifo(path.parent / "pipe")
+    collect(submissions_in(submitted, "mini")[0], "mini", tmp_path / "submitted")
+    assert list(snapshot(tmp_path / "submitted")) == ["student-001/mini/mini.ipynb"]
+
+
+def staged(course: Course, submitted: Path, released: Any) -> Path:
+    """The one submission's staged notebook."""
+    [submission] = submissions_in(submitted, "mini")
+    target = submitted.with_name("staged") / "mini.ipynb"
+    stage(submission, "mini", released, target)
+    return target
+
+
+@pytest.mark.parametrize("name", ["mini (1).ipynb", "숙제.IPYNB", unicodedata.normalize("NFD", "숙제.ipynb")])
+def test_stage_takes_the_only_notebook(course: Course, submitted: Path, released: Any, name: str) -> None:
+    path = hand_in(course, submitted, "student-001")
+    path.rename(path.with_name(name))
+    assert cell_of(read_notebook(staged(course, submitted, released)), "double").metadata.nbgrader.points == 3
+
+
+def test_stage_takes_the_notebook_with_the_graded_cells(
+    course: Course, submitted: Path, released: Any
+) -> None:
+    path = hand_in(course, submitted, "student-001", double_solution=DOUBLE)
+    path.rename(path.with_name("mine.ipynb"))
+    write_notebook(new_notebook([new_cell("code", "a", "1", {})], {}), path.with_name("scratch.ipynb"))
+    assert cell_of(read_notebook(staged(course, submitted, released)), "double-solution").source == DOUBLE
+
+
+def test_stage_takes_a_byte_order_mark_and_old_formats(
+    course: Course, submitted: Path, released: Any
+) -> None:
+    path = hand_in(course, submitted, "student-001", double_solution=DOUBLE)
+    old = json.loads(path.read_text(encoding="utf-8"))
+    old["nbformat_minor"] = 2
+    for cell in old["cells"]:
+        del cell["id"]
+    path.write_bytes(b"\xef\xbb\xbf" + json.dumps(old).encode())
+    assert cell_of(read_notebook(staged(course, submitted, released)), "double-solution").source == DOUBLE
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"", "mini.ipynb is empty"),
+        (b'{"cells": [', "mini.ipynb is damaged: its JSON breaks off or is wrong at line 1"),
+        ('{"cells": "caf\u00e9"}'.encode("latin-1"), "mini.ipynb is not UTF-8 text (byte 14)"),
+        (b"[1, 2]", "mini.ipynb is not a valid notebook"),
+        (b'{"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [3]}', "not a valid notebook"),
+        (b'{"nbformat": 99, "nbformat_minor": 0, "metadata": {}, "cells": []}', "not a valid notebook"),
+        (b"[" * 100_000, "not a valid notebook (RecursionError"),
+    ],
+)
+def test_stage_says_what_cannot_be_read(
+    course: Course, submitted: Path, released: Any, content: bytes, sentence: str
+) -> None:
+    hand_in(course, submitted, "student-001").write_bytes(content)
+    with pytest.raises(Unreadable) as caught:
+        staged(course, submitted, released)
+    assert sentence in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_stage_refuses_to_choose_between_two(course: Course, submitted: Path, released: Any) -> None:
+    path = hand_in(course, submitted, "student-001")
+    path.rename(path.with_name("a.ipynb"))
+    shutil.copy(path.with_name("a.ipynb"), path.with_name("b.ipynb"))
+    with pytest.raises(Unreadable, match=r"2 notebooks hold this problem set \(a.ipynb, b.ipynb\)"):
+        staged(course, submitted, released)
+
+
+def test_stage_refuses_two_folders_of_one_id(course: Course, submitted: Path, released: Any) -> None:
+    for form in ("NFC", "NFD"):
+        hand_in(course, submitted, unicodedata.normalize(form, KOREAN))
+    with pytest.raises(Unreadable, match="two folders have this student's id"):
+        staged(course, submitted, released)
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"), [(None, "mini is empty"), ("mini.py", "no notebook in mini, only mini.py")]
+)
+def test_stage_says_what_is_missing(submitted: Path, released: Any, name: str | None, sentence: str) -> None:
+    folder = submitted / "student-001" / "mini"
+    folder.mkdir(parents=True)
+    if name:
+        (folder / name).touch()
+    with pytest.raises(Missing, match=sentence):
+        stage(
+            Submission("student-001", (folder.parent,)), "mini", released, submitted / "staged" / "mini.ipynb"
+        )
+
+
+# Repair
+
+
+def ids(notebook: Any) -> list[str]:
+    return [cell.metadata.get("nbgrader", {}).get("grade_id", cell.source) for cell in notebook.cells]
+
+
+ORDER = ["double-solution", "double-check", "double", "mean-solution", "mean-check", "mean", "why"]
+
+
+def repaired(course: Course, released: Any, change: Callable[[list[Any]], list[Any]]) -> Any:
+    notebook = read_notebook(course.exercises / "en" / "mini" / "mini.ipynb")
+    notebook.cells = change([cell for cell in notebook.cells if "nbgrader" in cell.metadata])
+    return repair(notebook, released)
+
+
+def without(*names: str) -> Callable[[list[Any]], list[Any]]:
+    return lambda cells: [cell for cell in cells if cell.id not in names]
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (lambda cells: cells, ORDER),
+        (without("double", "mean-check"), ORDER),
+        (without("why"), ORDER),
+        (lambda cells: [cells[2], *cells[:2], *cells[3:]], ORDER),  # a graded cell before its answer
+        (lambda cells: [*cells, cells[2]], ORDER),
+        (lambda cells: [], ["double-check", "double", "mean-check", "mean", "why"]),
+        # a function that was moved to a cell of its own counts where it stands
+        (without("mean-solution"), [*ORDER[:3], "why", "mean-check", "mean"]),
+    ],
+)
+def test_repair_puts_every_graded_cell_behind_its_answer(
+    course: Course, released: Any, change: Callable[[list[Any]], list[Any]], expected: list[str]
+) -> None:
+    notebook = repaired(course, released, change)
+    assert ids(notebook) == expected
+    assert len({cell.id for cell in notebook.cells}) == len(notebook.cells)
+
+
+def test_repair_counts_the_last_copy_of_an_answer(course: Course, released: Any) -> None:
+    def copy_answer(cells: list[Any]) -> list[Any]:
+        cells[0].source = "first"
+        return [*cells, {**cells[0], "source": "last"}]
+
+    def as_cells(cells: list[Any]) -> list[Any]:
+        copied = copy_answer(cells)
+        return [*copied[:-1], new_cell("code", "copy", "last", dict(copied[-1]["metadata"]))]
+
+    notebook = repaired(course, released, as_cells)
+    assert ids(notebook) == ["first", *ORDER[3:], "double-solution", "double-check", "double"]
+    assert cell_of(notebook, "double-solution").source == "last"
+
+
+def test_repair_takes_locked_cells_and_points_from_the_release(course: Course, released: Any) -> None:
+    def tamper(cells: list[Any]) -> list[Any]:
+        for cell in cells:
+            cell.metadata.tags = ["skip-execution"]
+            cell.metadata.nbgrader.update(points=100, grade=False)
+        cells[2].source = "pass"
+        return cells
+
+    notebook = repaired(course, released, tamper)
+    assert [cell for cell in notebook.cells if "tags" in cell.metadata] == []
+    assert cell_of(notebook, "double") == cell_of(released, "double")
+    assert cell_of(notebook, "why").metadata == cell_of(released, "why").metadata
+
+
+@pytest.mark.parametrize("metadata", ["text", {"grade_id": 3}, {"grade_id": "unknown", "grade": True}, {}])
+def test_repair_drops_metadata_that_is_not_ours(course: Course, released: Any, metadata: Any) -> None:
+    odd = new_cell("code", "odd", "1", {"nbgrader": metadata})
+    notebook = repaired(course, released, lambda cells: [odd, *cells])
+    assert "nbgrader" not in notebook.cells[0].metadata
+    assert ids(notebook)[1:] == ORDER
+
+
+# Verdicts
+
+
+def executed(*outputs: dict[str, Any]) -> Any:
+    cell = new_cell("code", "double", "", {"nbgrader": {"grade": True, "grade_id": "double", "points": 3.0}})
+    cell.outputs = [new_output(output) for output in outputs]
+    return new_notebook([cell], {})
+
+
+def new_output(output: dict[str, Any]) -> Any:
+    import nbformat
+
+    return nbformat.from_dict(output)
+
+
+def value(text: str) -> dict[str, Any]:
+    return {
+        "output_type": "execute_result",
+        "data": {"text/plain": text},
+        "metadata": {},
+        "execution_count": 1,
+    }
+
+
+def stream(text: str, name: str = "stdout") -> dict[str, Any]:
+    return {"output_type": "stream", "name": name, "text": text}
+
+
+ERROR = {"output_type": "error", "ename": "NameError", "evalue": "no name", "traceback": []}
+
+
+@pytest.mark.parametrize(
+    ("outputs", "points", "message"),
+    [
+        ([stream("fine\n"), value("3.0")], 3.0, "fine"),
+        ([stream("a warning", "stderr"), stream("fine\n"), value("2.5")], 2.5, "fine"),
+        ([], None, "no verdict arrived from this cell"),
+        ([stream("ok")], None, "ok"),
+        ([ERROR], None, "NameError: no name"),
+        ([value("3.0"), ERROR], None, "NameError: no name"),
+        *[
+            ([value(text)], None, "no verdict arrived from this cell")
+            for text in ("nan", "inf", "-1.0", "4.0", "'ok'")
+        ],
+    ],
+)
+def test_read_verdicts_takes_the_value_and_nothing_else(
+    outputs: list[dict[str, Any]], points: float | None, message: str
+) -> None:
+    verdict = read_verdicts(executed(*outputs))["double"]
+    assert (verdict.points, verdict.message) == (points, message)
+
+
+# A class
+
+
+@pytest.fixture(scope="module")
+def odd_class(course: Course, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Submissions that are honest, or at least meant so, and a trial to nbgrader."""
+    submitted = tmp_path_factory.mktemp("odd")
+    hand_in(course, submitted, "both", double_solution=DOUBLE, mean_solution=MEAN, why="Because.")
+    hand_in(course, submitted, "deleted", language="ko", double_solution=DOUBLE)
+    hand_in(course, submitted, "exits", double_solution=f"{DOUBLE}\nimport os\nos._exit(0)")
+    hand_in(course, submitted, "fails", double_solution="def double(x):\n    return y", mean_solution=MEAN)
+    hand_in(course, submitted, "odd[1]", double_solution=DOUBLE)
+    warning = "import sys, warnings\n    warnings.warn('careful')\n    print('careful', file=sys.stderr)"
+    hand_in(
+        course,
+        submitted,
+        unicodedata.normalize("NFD", KOREAN),
+        double_solution=DOUBLE.replace("x):", f"x):\n    {warning}"),
+    )
+    path = hand_in(course, submitted, "syntax", double_solution="def double(x:", mean_solution=MEAN)
+    path.rename(path.with_name("mini (1).ipynb"))
+    path = submitted / "deleted" / "mini" / "mini.ipynb"
+    notebook = read_notebook(path)
+    notebook.cells = [cell for cell in notebook.cells if cell.id != "double"]
+    write_notebook(notebook, path)
+    hand_in(course, submitted, "unreadable").write_bytes(b"")
+    (submitted / "without").mkdir()
+    return submitted
+
+
+@pytest.fixture(scope="module")
+def same_library() -> Iterator[None]:
+    """The library counts as unchanged, whatever somebody edits while tests run."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(run, "_bytes_of_library", lambda: b"")
+        yield
+
+
+@pytest.fixture(scope="module")
+def odd_report(course: Course, odd_class: Path, same_library: None) -> Report:
+    return grade(course, "mini", odd_class, course.root / "workspace")
+
+
+def scores(report: Report) -> dict[str, tuple[str, list[float | None]]]:
+    return {
+        student.id: (student.status, [item.score for item in student.items]) for student in report.students
+    }
+
+
+def test_grade_gives_everybody_a_result(odd_report: Report) -> None:
+    assert scores(odd_report) == {
+        "both": ("needs_marking", [3.0, 2.5, None]),
+        "deleted": ("graded", [3.0, 0.0, 0.0]),
+        "exits": ("failed", [0.0, 0.0, 0.0]),
+        "fails": ("graded", [0.0, 2.5, 0.0]),
+        "odd[1]": ("unreadable", [0.0, 0.0, 0.0]),
+        "syntax": ("graded", [0.0, 2.5, 0.0]),
+        "unreadable": ("unreadable", [0.0, 0.0, 0.0]),
+        "without": ("missing", [0.0, 0.0, 0.0]),
+        KOREAN: ("graded", [3.0, 0.0, 0.0]),
+    }
+
+
+def test_grade_says_why(odd_report: Report) -> None:
+    said = {student.id: [item.message for item in student.items] for student in odd_report.students}
+    assert said["both"][0].startswith("double: 3 / 3 points")
+    assert said["both"][2] == "Waits for a person's mark."
+    assert "ended its own Python process" in said["exits"][0]
+    assert "NameError" in said["fails"][0]
+    assert said["syntax"][0] == "NameError: name 'double' is not defined"
+    assert said["without"] == ["there is no folder mini"] * 3
+    assert "Not written yet" in said[KOREAN][1]
+    assert said[KOREAN][2] == "No answer."
+    assert "rename the folder" in said["odd[1]"][0]
+
+
+def test_grade_agrees_with_the_gradebook(course: Course, odd_report: Report) -> None:
+    from nbgrader.api import Gradebook
+
+    with Gradebook(f"sqlite:///{course.root / 'workspace' / 'gradebook.db'}") as gradebook:
+        kept = {row["student"]: row["score"] for row in gradebook.submission_dicts("mini")}
+    reported = {
+        student.id: student.score
+        for student in odd_report.students
+        if student.status in ("graded", "needs_marking")
+    }
+    assert {name: kept[name] for name in reported} == reported
+
+
+def refuse(*_: object) -> None:
+    raise AssertionError("executed again")
+
+
+def test_grade_executes_nothing_twice(
+    course: Course, odd_class: Path, odd_report: Report, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run, "execute", refuse)
+    before = snapshot(odd_class)
+    assert grade(course, "mini", odd_class, course.root / "workspace") == odd_report
+    assert snapshot(odd_class) == before
+
+
+def test_grade_again_keeps_marks_given_by_hand(
+    course: Course, odd_class: Path, odd_report: Report, tmp_path: Path
+) -> None:
+    from nbgrader.api import Gradebook
+
+    shutil.copytree(course.root / "workspace", tmp_path / "workspace")
+    only = tmp_path / "only"
+    shutil.copytree(odd_class / "both", only / "both")
+    with Gradebook(f"sqlite:///{tmp_path / 'workspace' / 'gradebook.db'}") as gradebook:
+        mark = gradebook.find_grade("why", "mini", "mini", "both")
+        mark.manual_score, mark.needs_manual_grade = 1.5, False
+        gradebook.db.commit()
+    for again in (False, True):
+        report = grade(course, "mini", only, tmp_path / "workspace", again=again)
+        assert scores(report) == {"both": ("graded", [3.0, 2.5, 1.5])}
+    # another answer: the mark is shown to a person again
+    hand_in(course, tmp_path / "new", "both", double_solution=DOUBLE, why="On second thoughts.")
+    report = grade(course, "mini", tmp_path / "new", tmp_path / "workspace")
+    assert scores(report) == {"both": ("needs_marking", [3.0, 0.0, None])}
+
+
+def test_grade_executes_again_what_was_asked_otherwise(
+    course: Course, odd_class: Path, odd_report: Report, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(course.root, tmp_path, dirs_exist_ok=True)
+    with (tmp_path / "solutions" / "mini" / "tasks.py").open("a") as file:
+        file.write("# a change\n")
+    monkeypatch.setattr(run, "execute", refuse)
+    with pytest.raises(AssertionError, match="executed again"):
+        grade(find_course(tmp_path), "mini", odd_class, tmp_path / "workspace")
+
+
+def test_grade_in_place_leaves_what_was_handed_in(course: Course, tmp_path: Path) -> None:
+    submitted = tmp_path / "submitted"
+    path = hand_in(course, submitted, "student-001", double_solution=DOUBLE)
+    path.rename(path.with_name("mini (1).ipynb"))
+    before = snapshot(submitted)
+    shutil.copy(course.root / "gradebook.db", tmp_path)
+    report = grade(course, "mini", submitted, tmp_path)
+    assert scores(report) == {"student-001": ("graded", [3.0, 0.0, 0.0])}
+    assert snapshot(submitted) == before
+
+
+def test_grade_needs_a_release(tmp_path: Path) -> None:
+    course = make_course(tmp_path)
+    with pytest.raises(CourseError, match=r"mini has not been released: .* Run: course release"):
+        grade(course, "mini", tmp_path, tmp_path)
+    with pytest.raises(CourseError, match="No problem set 'ps9'"):
+        grade(course, "ps9", tmp_path, tmp_path)
+
+
+def test_grade_refuses_a_file_as_workspace(course: Course, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(CourseError, match=r"is a file, but marks are kept in a folder"):
+        grade(course, "mini", tmp_path, tmp_path / "file")
+
+
+def test_grade_refuses_a_place_that_nbgrader_cannot_find(
+    course: Course, odd_class: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(CourseError, match=r"for a pattern. Rename that folder"):
+        grade(course, "mini", odd_class, tmp_path / "class [1]")
+
+
+def test_grade_refuses_a_damaged_gradebook(course: Course, odd_class: Path, tmp_path: Path) -> None:
+    (tmp_path / "gradebook.db").write_text("not a database")
+    with pytest.raises(CourseError, match=r"is not an SQLite database"):
+        grade(course, "mini", odd_class, tmp_path)
+
+
+# The sample classes: the tests of the tests
+
+
+def assert_as_predicted(rows: list[DemoRow]) -> None:
+    surprises = {row.student.id: (row.student.title, row.report) for row in rows if not row.as_predicted}
+    assert surprises == {}
+
+
+def test_sample_class_has_every_right_answer_and_mistake(course: Course) -> None:
+    bank = load_bank(course.solutions / "mini")
+    assert [(student.id, student.title, student.predicted) for student in sample_class(bank)] == [
+        ("student-001", "model solutions", 5.5),
+        ("student-002", "other solutions 1", 5.5),
+        ("student-003", "mistake 1 in each", 1.0),
+        ("student-004", "mistake 2 in each", 3.5),
+        ("student-005", "notebook as released", 0.0),
+        ("student-006", "half a file", 0.0),
+        ("student-007", "empty folder", 0.0),
+    ]
+
+
+def test_source_as_brings_helpers_along(course: Course) -> None:
+    bank = load_bank(course.solutions / "mini")
+    scope: dict[str, Any] = {"np": __import__("numpy")}
+    exec(source_as(bank.task("mean").mistakes[0].function, "mean"), scope)
+    assert scope["mean"](scope["np"].arange(5.0)) == 10.0
+
+
+@pytest.fixture(scope="module")
+def rows_of_ps1(tmp_path_factory: pytest.TempPathFactory) -> list[DemoRow]:
+    """The whole sample class of problem set 1 through nbgrader, in a copy of the course."""
+    root = tmp_path_factory.mktemp("course")
+    shutil.copy(ROOT / "course.toml", root)
+    shutil.copytree(ROOT / "solutions", root / "solutions")
+    course = find_course(root)
+    release(course, "ps1")
+    return grade_sample(course, "ps1", progress=silent)
+
+
+def test_sample_class_of_ps1_gets_what_the_bank_predicts(rows_of_ps1: list[DemoRow]) -> None:
+    assert_as_predicted(rows_of_ps1)
+    assert len(rows_of_ps1) > 10
+
+
+def test_sample_class_of_ps1_is_told_why(rows_of_ps1: list[DemoRow]) -> None:
+    told = [row.why for row in rows_of_ps1 if row.student.title.startswith("mistake")]
+    assert all(": " in why for why in told)
+
+
+# Reports
+
+
+REPORT = Report(
+    "ps1",
+    (
+        StudentReport(
+            "student-001", "needs_marking", (Item("scores", 2.5, 4.0, "✗"), Item("why", None, 3.0, ""))
+        ),
+        StudentReport("student-002", "missing", (Item("scores", 0.0, 4.0, "no folder"),), "no folder"),
+    ),
+)
+
+
+def test_write_json_has_the_form_that_others_read(tmp_path: Path) -> None:
+    write_json(REPORT, tmp_path / "report.json")
+    assert json.loads((tmp_path / "report.json").read_text(encoding="utf-8")) == {
+        "assignment": "ps1",
+        "students": [
+            {
+                "id": "student-001",
+                "status": "needs_marking",
+                "score": 2.5,
+                "max_score": 7.0,
+                "items": [
+                    {"id": "scores", "score": 2.5, "max_score": 4.0, "message": "✗"},
+                    {"id": "why", "score": None, "max_score": 3.0, "message": ""},
+                ],
+            },
+            {
+                "id": "student-002",
+                "status": "missing",
+                "score": 0.0,
+                "max_score": 4.0,
+                "items": [{"id": "scores", "score": 0.0, "max_score": 4.0, "message": "no folder"}],
+            },
+        ],
+    }
+    assert [path.name for path in tmp_path.iterdir()] == ["report.json"]
+
+
+def test_require_writable_refuses_folders_and_missing_ones(tmp_path: Path) -> None:
+    require_writable(tmp_path / "new.json")
+    with pytest.raises(CourseError, match="is a folder"):
+        require_writable(tmp_path)
+    with pytest.raises(CourseError, match="There is no folder"):
+        require_writable(tmp_path / "nowhere" / "report.json")

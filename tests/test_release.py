@@ -1,0 +1,385 @@
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from mini import cell_of, edit, make_course, snapshot
+
+from course_lib.checks import load_cases, save_cases
+from course_lib.course import Course, CourseError, find_course
+from course_lib.grading.bank import Bank, load_bank
+from course_lib.grading.notebook import read_notebook, write_notebook
+from course_lib.grading.sample import source_as
+from course_lib.release.cells import solution_source, source_notebook
+from course_lib.release.notebooks import is_current, release, require_bank, stale
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Course:
+    """The small course, released: the first access to a gradebook takes a second, so it is copied from here."""
+    course = make_course(tmp_path_factory.mktemp("original"))
+    release(course, "mini")
+    return course
+
+
+@pytest.fixture
+def course(tmp_path: Path, original: Course) -> Course:
+    shutil.copytree(original.root, tmp_path, dirs_exist_ok=True)
+    return find_course(tmp_path)
+
+
+@pytest.fixture
+def bank(course: Course) -> Bank:
+    return load_bank(course.solutions / "mini")
+
+
+@pytest.fixture
+def notebook_text(course: Course) -> Path:
+    return course.solutions / "mini" / "mini.md"
+
+
+# The cells of a task
+
+
+def test_solution_source_keeps_docstring_and_comments(bank: Bank) -> None:
+    assert solution_source(bank.task("double")).splitlines() == [
+        "def double(x):",
+        '    """Twice x, shape (n,)."""',
+        "    ### BEGIN SOLUTION",
+        "    # a comment that only the instructor may see",
+        "    factor = 2",
+        "    return factor * x",
+        "    ### END SOLUTION",
+    ]
+
+
+def undocumented(x):
+    return x
+
+
+def other_name(x):
+    """Documented."""
+    return x
+
+
+def nothing_to_write(x):
+    """Documented."""
+
+
+@pytest.mark.parametrize(
+    ("function", "name", "sentence"),
+    [
+        (undocumented, "undocumented", "needs a docstring"),
+        (nothing_to_write, "nothing_to_write", "and a body after it"),
+        (other_name, "expected_name", "is called 'other_name'"),
+    ],
+)
+def test_solution_source_refuses(bank: Bank, function: Callable[..., Any], name: str, sentence: str) -> None:
+    task = replace(bank.task("double"), name=name, reference=function)
+    with pytest.raises(CourseError, match=sentence):
+        solution_source(task)
+
+
+def test_source_notebook_has_three_cells_a_task(notebook_text: Path, bank: Bank) -> None:
+    notebook = source_notebook(notebook_text, bank)
+    assert [cell.id for cell in notebook.cells] == [
+        "text-ko-1",
+        "text-en-1",
+        "code-1",
+        "code-ko-1",
+        "code-en-1",
+        "text-ko-2",
+        "text-en-2",
+        "double-solution",
+        "double-check",
+        "double",
+        "mean-solution",
+        "mean-check",
+        "mean",
+        "text-ko-3",
+        "text-en-3",
+        "why",
+    ]
+    graded = cell_of(notebook, "double")
+    assert graded.metadata.nbgrader.points == 3.0
+    assert graded.source.splitlines()[-2] == 'mark("mini", "double", double)'
+
+
+def test_source_notebook_keeps_prose_out_of_cells_that_nbgrader_overwrites(
+    notebook_text: Path, bank: Bank
+) -> None:
+    ours = [cell for cell in source_notebook(notebook_text, bank).cells if "nbgrader" in cell.metadata]
+    assert {cell.cell_type for cell in ours if cell.id != "why"} == {"code"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        (":task: mean", ":task: median", "no task 'median' in {tasks} (there are: double, mean, why)"),
+        (":task: mean", ":task: double", "{notebook} places 'double' of {tasks} twice: cells 8 and 9"),
+        (":task: why", ":tags: [ko]", "{tasks} has a task 'why', but {notebook} has no cell ':task: why'"),
+        (
+            '+++ {"tags": ["en"]}\n\nDouble',
+            "+++\n\nDouble",
+            "cell 7 ('Double it.') must have one of the tags",
+        ),
+        (
+            '+++ {"tags": ["en"]}\n\nSay',
+            '+++ {"tags": ["en", "ko"]}\n\nSay',
+            "('Say why.') must have one of the tags",
+        ),
+    ],
+)
+def test_source_notebook_names_both_places(
+    notebook_text: Path, bank: Bank, old: str, new: str, sentence: str
+) -> None:
+    edit(notebook_text, old, new)
+    with pytest.raises(CourseError) as caught:
+        source_notebook(notebook_text, bank)
+    assert sentence.format(notebook=notebook_text, tasks=notebook_text.with_name("tasks.py")) in str(
+        caught.value
+    )
+
+
+def test_source_notebook_refuses_two_items_of_one_name(notebook_text: Path, bank: Bank) -> None:
+    twice = replace(bank, written=(replace(bank.written[0], name="mean"),))
+    with pytest.raises(CourseError, match="defines 'mean' 2 times"):
+        source_notebook(notebook_text, twice)
+
+
+def test_source_notebook_refuses_what_is_missing_or_not_utf8(notebook_text: Path, bank: Bank) -> None:
+    notebook_text.write_bytes("제목".encode("cp949"))
+    with pytest.raises(CourseError, match="is not UTF-8 text"):
+        source_notebook(notebook_text, bank)
+    notebook_text.unlink()
+    with pytest.raises(CourseError, match=r"mini.md is missing"):
+        source_notebook(notebook_text, bank)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("x = 1\ndef f(:\n", "tasks.py, line 2 cannot be loaded (SyntaxError"),
+        ("x = 1\n\ny = z\n", "tasks.py, line 3 cannot be loaded (NameError"),
+        ("BANK = 3\n", "must define BANK"),
+    ],
+)
+def test_require_bank_names_the_line(course: Course, text: str, sentence: str) -> None:
+    (course.solutions / "mini" / "tasks.py").write_text(text)
+    with pytest.raises(CourseError) as caught:
+        require_bank(course.solutions / "mini")
+    assert sentence in str(caught.value)
+
+
+# A release
+
+
+def test_release_writes_notebook_data_and_requirements(course: Course) -> None:
+    shutil.rmtree(course.exercises)
+    shutil.rmtree(course.build)
+    released = release(course, "mini")
+    assert (released.tasks, released.points) == (3, 7.5)
+    assert sorted(snapshot(course.exercises)) == [
+        f"{language}/mini/{name}"
+        for language in ("en", "ko")
+        for name in ("cases.npz", "mini.ipynb", "requirements.txt")
+    ]
+    # nbgrader copies whatever else lies in the source folder to students
+    assert sorted(snapshot(course.nbgrader)) == [
+        f"{step}/mini/{name}" for step in ("release", "source") for name in ("cases.npz", "mini.ipynb")
+    ]
+
+
+def test_release_gives_the_same_bytes_every_time(course: Course, original: Course) -> None:
+    shutil.rmtree(course.exercises)
+    release(course, "mini")
+    assert snapshot(course.exercises) == snapshot(original.exercises)
+    assert snapshot(course.nbgrader) == snapshot(original.nbgrader)
+
+
+@pytest.mark.parametrize("language", ["ko", "en"])
+def test_release_gives_each_language_its_own_cells(original: Course, language: str) -> None:
+    notebook = read_notebook(original.exercises / language / "mini" / "mini.ipynb")
+    other = {"ko": "-en-", "en": "-ko-"}[language]
+    assert not [cell.id for cell in notebook.cells if other in cell.id]
+    assert not [cell.id for cell in notebook.cells if "tags" in cell.metadata]
+    assert f'language="{language}"' in "\n".join(cell.source for cell in notebook.cells)
+    assert cell_of(notebook, "why").source == "✎"
+    assert cell_of(notebook, "double-solution").source.endswith("raise NotImplementedError")
+    assert cell_of(notebook, "double").source == ""
+
+
+def test_release_leaves_out_a_language_without_cells(course: Course, notebook_text: Path) -> None:
+    text = notebook_text.read_text(encoding="utf-8").replace('"en"', '"ko"').replace("[en]", "[ko]")
+    notebook_text.write_text(text, encoding="utf-8")
+    assert [folder.parent.name for folder in release(course, "mini").folders] == ["ko"]
+    assert not (course.exercises / "en" / "mini").exists()
+
+
+def test_release_leaves_everything_where_it_fails(course: Course, notebook_text: Path) -> None:
+    before = snapshot(course.root)
+    edit(notebook_text, ":task: mean", ":task: median")
+    with pytest.raises(CourseError):
+        release(course, "mini")
+    edit(notebook_text, ":task: median", ":task: mean")
+    assert snapshot(course.root) == before
+
+
+def test_release_names_the_repository_that_is_set(course: Course) -> None:
+    release(replace(course, repository="https://example.org/course"), "mini")
+    lines = (course.exercises / "ko" / "mini" / "requirements.txt").read_text().splitlines()
+    assert lines[-1] == "course_lib @ git+https://example.org/course"
+    assert is_current(course, "mini")
+
+
+def test_is_current_notices_changes_and_their_absence(course: Course, notebook_text: Path) -> None:
+    assert is_current(course, "mini")
+    edit(notebook_text.with_name("tasks.py"), "factor = 2", "factor = 2.0")
+    assert not is_current(course, "mini")
+    release(course, "mini")
+    assert is_current(course, "mini")
+    shutil.rmtree(course.build)
+    assert not is_current(course, "mini")
+
+
+# Staleness
+
+
+def shift_cases(path: Path, *, inputs: float = 0.0, outputs: float = 0.0) -> None:
+    """Rewrites the first task's cases with other numbers."""
+    first, *others = load_cases(path)
+    cases = tuple(
+        replace(
+            case,
+            inputs={name: np.asarray(value) * (1 + inputs) for name, value in case.inputs.items()},
+            right=replace(case.right, value=case.right.value * (1 + outputs)),
+        )
+        for case in first.cases
+        if case.right.value is not None
+    )
+    save_cases(path, [replace(first, cases=cases), *others])
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (lambda folder: None, []),
+        (lambda folder: shift_cases(folder / "cases.npz", outputs=1e-13), []),
+        (lambda folder: shift_cases(folder / "cases.npz", outputs=1e-6), ["/cases.npz is stale"]),
+        (lambda folder: shift_cases(folder / "cases.npz", inputs=1e-13), ["/cases.npz is stale"]),
+        (lambda folder: (folder / "cases.npz").write_bytes(b"PK"), ["/cases.npz is stale"]),
+        (lambda folder: edit(folder / "mini.ipynb", "Double it.", "Double it!"), ["/mini.ipynb is stale"]),
+        (lambda folder: (folder / "mini.ipynb").unlink(), ["/mini.ipynb is missing"]),
+        (lambda folder: (folder / "solution.py").touch(), ["/solution.py does not belong there"]),
+    ],
+)
+def test_stale_says_what_differs(course: Course, change: Callable[[Path], None], expected: list[str]) -> None:
+    change(course.exercises / "en" / "mini")
+    before = snapshot(course.root)
+    assert stale(course, ["mini"]) == [f"exercises/en/mini{line}" for line in expected]
+    assert snapshot(course.root) == before
+
+
+def test_stale_names_exercises_without_solutions(course: Course) -> None:
+    (course.exercises / "ko" / "old").mkdir()
+    assert stale(course, ["mini"]) == ["exercises/ko/old has no solutions/old"]
+
+
+def test_release_keeps_files_that_differ_in_last_digits_only(course: Course) -> None:
+    shift_cases(course.exercises / "en" / "mini" / "cases.npz", outputs=1e-13)
+    before = snapshot(course.exercises)
+    release(course, "mini")
+    assert snapshot(course.exercises) == before
+
+
+# What students get of the real course
+
+
+def real_problem_sets() -> list[str]:
+    return find_course(ROOT).problem_sets
+
+
+def test_exercises_are_up_to_date() -> None:
+    assert stale(find_course(ROOT), real_problem_sets()) == []
+
+
+def private_lines(bank: Bank) -> set[str]:
+    """The lines of solutions, mistakes and other right answers, and of the hidden cells."""
+    sources = [solution_source(task).split("### BEGIN SOLUTION")[1] for task in bank.tasks]
+    for task in bank.tasks:
+        functions = [*(mistake.function for mistake in task.mistakes), *task.right_answers]
+        sources += [source_as(function, "f") for function in functions]
+    lines = {line.strip() for source in sources for line in source.splitlines()}
+    return {
+        line
+        for line in lines
+        if len(line) > 8 and not line.startswith(("def ", '"""', "#", "import ", "from "))
+    }
+
+
+def public_text() -> str:
+    files = [*ROOT.glob("course_lib/**/*.py"), *ROOT.glob("book/**/*.md"), ROOT / "README.md"]
+    return "\n".join(path.read_text(encoding="utf-8") for path in files)
+
+
+def leaks(bank: Bank, exercise: Path) -> list[str]:
+    """What an exercise gives away, one line each."""
+    raw = (exercise / f"{bank.name}.ipynb").read_text(encoding="utf-8")
+    notebook = json.loads(raw)
+    with np.load(exercise / "cases.npz", allow_pickle=False) as arrays:
+        data = arrays["tasks"].tobytes().decode()
+    text = "\n".join("".join(cell["source"]) for cell in notebook["cells"]) + data
+    public = public_text()
+    found = [line for line in private_lines(bank) if line in text and line not in public]
+    found += [f"file {path.name}" for path in exercise.iterdir() if path.name not in allowed_files(bank)]
+    found += [word for word in ("BEGIN", "SOLUTION", "HIDDEN", "grading", "mark(") if word in raw]
+    for cell in notebook["cells"]:
+        found += [f"output of {cell['id']}"] * bool(cell.get("outputs") or cell.get("execution_count"))
+        found += [f"attachment of {cell['id']}"] * bool(cell.get("attachments"))
+        found += [f"metadata of {cell['id']}"] * bool(
+            set(cell["metadata"]) - {"nbgrader", "deletable", "editable"}
+        )
+    for written in bank.written:
+        found += [
+            t for t in (written.model_answer.ko, written.model_answer.en, written.rubric.en) if t in text
+        ]
+    return found
+
+
+def allowed_files(bank: Bank) -> set[str]:
+    return {f"{bank.name}.ipynb", "cases.npz", "requirements.txt", ".ipynb_checkpoints"}
+
+
+@pytest.mark.parametrize("language", ["ko", "en"])
+@pytest.mark.parametrize("problem_set", real_problem_sets())
+def test_exercises_give_nothing_away(problem_set: str, language: str) -> None:
+    bank = load_bank(ROOT / "solutions" / problem_set)
+    assert len(private_lines(bank)) > 20
+    assert leaks(bank, ROOT / "exercises" / language / problem_set) == []
+
+
+@pytest.mark.parametrize(
+    "leak",
+    [
+        lambda cell, bank: cell.update(source=solution_source(bank.task("double"))),
+        lambda cell, bank: cell.update(source="total = x.sum(axis=axis)"),
+        lambda cell, bank: cell.update(source='mark("mini", "double", double)'),
+        lambda cell, bank: cell.update(execution_count=3),
+        lambda cell, bank: cell.metadata.update(answer="2 * x"),
+    ],
+)
+def test_leaks_are_found(course: Course, bank: Bank, leak: Callable[[Any, Bank], None]) -> None:
+    exercise = course.exercises / "en" / "mini"
+    assert leaks(bank, exercise) == []
+    notebook = read_notebook(exercise / "mini.ipynb")
+    leak(cell_of(notebook, "double-solution"), bank)
+    write_notebook(notebook, exercise / "mini.ipynb")
+    assert leaks(bank, exercise) != []
