@@ -7,16 +7,19 @@ showing raw TeX.
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from docutils import nodes
 from math_core import LatexError, LatexToMathML
 from sphinx.application import Sphinx
 from sphinx.locale import _
+from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
 from sphinx.util.math import get_node_equation_number
 from sphinx.writers.html5 import HTML5Translator
 
 LOG = logging.getLogger(__name__)
+END_OF_TEXT, START_OF_TEXT = re.compile(r"\S+\Z"), re.compile(r"\A\S+")
 # The root sign of the book's font doesn't grow (static/fonts/README.md says why).
 TALL_ROOT = re.compile(r"\\sqrt\{(?:[^{}]|\{[^{}]*\})*\\[dt]?frac")
 CONVERTER = LatexToMathML(annotation=True, fancy_error=False)
@@ -24,6 +27,7 @@ CONVERTER = LatexToMathML(annotation=True, fancy_error=False)
 
 def setup(app: Sphinx) -> None:
     app.add_html_math_renderer("mathml", (_visit_inline, None), (_visit_display, None))
+    app.add_post_transform(KeepParticles)
     app.connect("config-inited", lambda app, config: setattr(config, "html_math_renderer", "mathml"))
 
 
@@ -57,3 +61,29 @@ def _convert(node: nodes.math | nodes.math_block, *, display: bool) -> str:
     except LatexError as error:
         LOG.warning("This equation can't be drawn: %s (%s)", node.astext(), error, location=node)
         return f"<code>{node.astext()}</code>"
+
+
+class KeepParticles(SphinxPostTransform):
+    """An inline equation stays on one line with what touches it: a bracket before, a Korean particle after."""
+
+    default_priority = 900
+    formats = ("html",)
+
+    def run(self, **kwargs: Any) -> None:
+        for math in list(self.document.findall(nodes.math)):
+            parent, place = math.parent, math.parent.index(math)
+            before, head = _cut(parent[place - 1] if place else None, END_OF_TEXT)
+            after, tail = _cut(parent[place + 1] if place + 1 < len(parent) else None, START_OF_TEXT)
+            if head or tail:
+                parts = [nodes.Text(head), math, nodes.Text(tail)]
+                together = nodes.inline("", "", *parts, classes=["together"])
+                parent[place - bool(head) : place + 1 + bool(tail)] = [*before, together, *after]
+
+
+def _cut(node: nodes.Node | None, pattern: re.Pattern[str]) -> tuple[list[nodes.Node], str]:
+    """What a neighbouring text keeps, and the part of it that touches the equation."""
+    touching = pattern.search(node.astext()) if isinstance(node, nodes.Text) else None
+    if touching is None:
+        return [], ""
+    rest = pattern.sub("", node.astext())
+    return [nodes.Text(rest)] if rest else [], touching[0]

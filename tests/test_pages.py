@@ -1,0 +1,176 @@
+"""Every page of the book in a real browser: at a desk and on a phone, in light and in dark."""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import os
+import re
+import shutil
+import subprocess
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from fontTools.ttLib import TTFont
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from course_lib.course import read_course
+from course_lib.release.site import build_site
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).resolve().parents[1]
+HTML = ROOT / "_build" / "html"
+CHAPTERS = ("index", "computation", "scaling", "worked-example", "check")
+SCREENS = [(1280, "light"), (1280, "dark"), (360, "light"), (360, "dark")]
+QUIET = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
+
+
+class Handler(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: object) -> None:
+        """Says nothing."""
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[str]:
+    build_site(read_course(ROOT))
+    server = http.server.ThreadingHTTPServer(
+        ("127.0.0.1", 0), functools.partial(Handler, directory=str(HTML))
+    )
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    found = subprocess.run(
+        ["sh", str(ROOT / "scripts" / "find-chromium.sh")],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ,
+    ).stdout.strip()
+    assert found, "the page tests need Chromium: see scripts/find-chromium.sh"
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which(found) or found, args=QUIET)
+        yield browser
+        browser.close()
+
+
+class Visit:
+    """A page, and what the browser complained about or asked of other hosts."""
+
+    def __init__(
+        self, browser: Browser, site: str, path: str, width: int = 1280, scheme: str = "light"
+    ) -> None:
+        self.page: Page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        self.complaints: list[str] = []
+        self.page.on(
+            "console", lambda message: self._note(message.type in ("error", "warning"), message.text)
+        )
+        self.page.on("pageerror", lambda error: self._note(True, str(error)))
+        self.page.on(
+            "request", lambda request: self._note(not request.url.startswith((site, "data:")), request.url)
+        )
+        self.page.goto(site + path, wait_until="networkidle")
+
+    def _note(self, bad: bool, text: str) -> None:
+        if bad:
+            self.complaints.append(text)
+
+
+def chapter(name: str) -> str:
+    return f"book/ko/{name}.html"
+
+
+@pytest.mark.parametrize(("width", "scheme"), SCREENS)
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_page_loads_cleanly_and_fits(browser: Browser, site: str, name: str, width: int, scheme: str) -> None:
+    visit = Visit(browser, site, chapter(name), width, scheme)
+    page = visit.page
+    assert visit.complaints == []
+    for folded in page.locator("details").all():
+        folded.evaluate("element => element.open = true")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.evaluate("document.documentElement.lang") == "ko"
+    assert page.evaluate("document.documentElement.dataset.theme") == scheme
+    assert page.locator("math").count() > 0
+    sizes = page.locator("math").evaluate_all(
+        "found => found.map(math => math.getBoundingClientRect().width)"
+    )
+    assert min(sizes) > 0
+    assert page.evaluate(
+        "[...document.fonts].some(font => font.family.includes('Math') && font.status == 'loaded')"
+    )
+    assert page.locator("article img:not([alt]), article img[alt='']").count() == 0
+    page.close()
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_page_has_text_instead_of_marks_and_labels(browser: Browser, site: str, name: str) -> None:
+    page = Visit(browser, site, chapter(name)).page
+    prose = page.evaluate(
+        """() => {
+            const article = document.querySelector("article").cloneNode(true);
+            article.querySelectorAll("math, pre, code").forEach(element => element.remove());
+            return article.textContent;
+        }"""
+    )
+    assert re.findall(r"\$|\\[a-z]+|\{[\w:]+\}|:::|\*\*", prose) == []
+    assert page.locator("article :is(h1, h2, h3)").count() > 1
+    page.close()
+
+
+def test_tabs_switch_by_keyboard(browser: Browser, site: str) -> None:
+    page = Visit(browser, site, chapter("computation")).page
+    tabs = page.locator(".sd-tab-set").first
+    assert tabs.locator("label").all_inner_texts() == ["NumPy", "PyTorch", "course_lib"]
+    panels = tabs.locator(".sd-tab-content")
+    tabs.locator("input").first.focus()
+    for position in (0, 1, 2):
+        assert [panels.nth(number).is_visible() for number in range(3)] == [
+            number == position for number in range(3)
+        ]
+        assert panels.nth(position).locator(".cell_output").count() == 1
+        page.keyboard.press("ArrowRight")
+    page.close()
+
+
+def test_answers_unfold_by_keyboard(browser: Browser, site: str) -> None:
+    page = Visit(browser, site, chapter("check")).page
+    answers = page.locator("details.sd-dropdown")
+    assert answers.count() == 7
+    for answer in answers.all():
+        assert answer.get_attribute("open") is None
+        answer.locator("summary").focus()
+        page.keyboard.press("Enter")
+        assert answer.get_attribute("open") is not None
+        assert len(answer.inner_text()) > 40
+    page.close()
+
+
+@pytest.mark.parametrize("query", ["가중", "지수", "행렬", "출력", "가중합", "Softmax", "mask"])
+def test_search_finds(browser: Browser, site: str, query: str) -> None:
+    visit = Visit(browser, site, f"search.html?q={quote(query)}")
+    visit.page.locator("#search-results li").first.wait_for()
+    assert visit.complaints == []
+    visit.page.close()
+
+
+def test_first_page_leads_to_the_first_chapter(browser: Browser, site: str) -> None:
+    visit = Visit(browser, site, "")
+    visit.page.wait_for_url("**/book/ko/index.html")
+    visit.page.close()
+
+
+def test_fonts_have_every_syllable_of_the_pages(site: str) -> None:
+    texts = "".join(path.read_text(encoding="utf-8") for path in HTML.rglob("*.html"))
+    syllables = {ord(letter) for letter in re.findall("[가-힣]", texts)}
+    for name in ("hangul.woff", "hangul-bold.woff"):
+        with TTFont(HTML / "_static" / "fonts" / name) as font:
+            assert syllables - set(font.getBestCmap()) == set()
