@@ -214,7 +214,7 @@ def rotary(
     cos, sin = xp.cos(angles), xp.sin(angles)
     half = x.shape[-1] // 2
     axis, pairs = (-1, (half, 2)) if interleaved else (-2, (2, half))
-    first, second = xp.unstack(xp.reshape(at_least_float32(xp, x), (*shape(x)[:-1], *pairs)), axis=axis)
+    first, second = xp.unstack(xp.reshape(x, (*shape(x)[:-1], *pairs)), axis=axis)
     turned = xp.stack([first * cos - second * sin, first * sin + second * cos], axis=axis)
     return xp.astype(xp.reshape(turned, shape(x)), x.dtype, copy=False)
 

@@ -96,6 +96,15 @@ def test_activations_gradients_equal_torch_s_far_out_too(activation: Any) -> Non
     torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("activation", TORCH_S)
+def test_activations_of_half_precision_are_as_good_as_their_dtype(backend: Backend, activation: Any) -> None:
+    x = np.linspace(-3, 3, 31, dtype=np.float16)[:, None]
+    unit = backend.array(np.eye(1), "float16")
+    ours = feed_forward(backend.array(x), unit, unit, activation=activation)
+    expected = TORCH_S[activation](torch.tensor(x, dtype=torch.float64))
+    np.testing.assert_allclose(numpy(ours), numpy(expected), rtol=2e-3, atol=1e-6)
+
+
 @every_backend
 def test_swiglu_equals_torch_s_layers(backend: Backend) -> None:
     x, gate, up = drawn(BATCH, N, D_MODEL), drawn(D_MODEL, D_FF), drawn(D_MODEL, D_FF, seed=1)
@@ -121,6 +130,7 @@ def test_a_poisoned_token_stays_alone(backend: Backend, poison: float) -> None:
     router = drawn(D_MODEL, EXPERTS)
     sublayers: dict[str, Callable[..., Any]] = {
         "ffn": lambda x, up, gate, down, _: feed_forward(x, up, down),
+        "ffn with relu": lambda x, up, gate, down, _: feed_forward(x, up, down, activation="relu"),
         "swiglu": lambda x, up, gate, down, _: swiglu(x, gate, up, down),
         "moe": lambda x, up, gate, down, router: mixture_of_experts(
             x, router, [partial(swiglu, w_gate=gate, w_up=up, w_down=down)] * EXPERTS, top_k=3

@@ -73,6 +73,11 @@ def test_a_mixture_of_one_expert_costs_that_expert_and_a_router() -> None:
     assert mixture_of_experts_cost(7, 12, expert, experts=1, top_k=1) == expert + Cost(12, 12, 2 * 7 * 12)
 
 
+def test_a_mixture_uses_what_its_experts_use() -> None:
+    cost = mixture_of_experts_cost(7, 2, Cost(13, 5, 11), experts=3, top_k=2)
+    assert cost == Cost(2 * 3 + 3 * 13, 2 * 3 + 2 * 5, 2 * 7 * 2 * 3 + 2 * 11)
+
+
 # Published models
 
 

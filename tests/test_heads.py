@@ -236,6 +236,17 @@ def test_prepare_norms_each_head_s_queries_and_keys_before_their_product(backend
     close(output, expected)
 
 
+def test_prepare_is_given_all_heads_of_q_and_then_those_of_k() -> None:
+    def prepare(q: np.ndarray, k: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        assert q.shape == (BATCH, 6, N_Q, D_K)
+        assert k.shape == (BATCH, 3, N_K, D_K)
+        return 0 * q, k
+
+    x, memory, parts = drawn(BATCH, N_Q, D_MODEL), drawn(BATCH, N_K, D_MEMORY), weights(6, 3, D_MEMORY)
+    output = grouped_query_attention(x, *parts, heads=6, kv_heads=3, memory=memory, prepare=prepare)
+    close(output, head_by_head(x, memory, parts, 6, 3, scale=0.0))
+
+
 def test_rotated_heads_see_distances_and_not_positions(backend: Backend) -> None:
     parts = (drawn(D_MODEL, HEADS * 4), drawn(D_MODEL, HEADS * 4, seed=1), *weights()[2:])
     arrays = backend.arrays(drawn(BATCH, N_Q, D_MODEL), *parts)
