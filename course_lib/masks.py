@@ -44,13 +44,10 @@ def window_mask(
     Source: Beltagy et al. 2020, 3.1.
     """
     n_q, n_k = whole_number("n_q", n_q), whole_number("n_k", n_k)
-    require_align(align)
-    # A side as long as all positions together is unlimited, whatever the alignment.
-    left, right = (min(side, n_q + n_k) if side >= 0 else n_q + n_k for side in _sides(window))
+    first, last = band(n_q, n_k, window, align=align)
     xp, device = _place(like)
-    diagonal = xp.arange(n_q, device=device)[:, None] + (n_k - n_q if align == "bottom-right" else 0)
-    offset = xp.arange(n_k, device=device)[None, :] - diagonal
-    return (offset >= -left) & (offset <= right)
+    offset = xp.arange(n_k, device=device)[None, :] - xp.arange(n_q, device=device)[:, None]
+    return (offset >= first) & (offset <= last)
 
 
 def padding_mask(lengths: Array, n_k: int) -> Array:
@@ -104,6 +101,15 @@ def combined_mask(
     if xp.isdtype(mask.dtype, "bool"):
         return mask & allowed
     return xp.where(allowed, mask, -np.inf)
+
+
+def band(n_q: int, n_k: int, window: Window, *, align: Align) -> tuple[int, int]:
+    """(first, last): in this window, Query i may attend to the Keys from i + first to i + last."""
+    require_align(align)
+    # A side as long as all positions together is unlimited, whatever the alignment.
+    left, right = (min(side, n_q + n_k) if side >= 0 else n_q + n_k for side in _sides(window))
+    diagonal = n_k - n_q if align == "bottom-right" else 0
+    return diagonal - left, diagonal + right
 
 
 def require_mask(mask: Array, scores: Array) -> None:
