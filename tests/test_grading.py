@@ -135,7 +135,7 @@ def test_stage_takes_a_byte_order_mark_and_old_formats(
     [
         (b"", "mini.ipynb is empty"),
         (b'{"cells": [', "mini.ipynb is damaged: its JSON breaks off or is wrong at line 1"),
-        ('{"cells": "caf\u00e9"}'.encode("latin-1"), "mini.ipynb is not UTF-8 text (byte 14)"),
+        ('{"cells": "x\u00e9"}'.encode("latin-1"), "mini.ipynb is not UTF-8 text (byte 12)"),
         (b"[1, 2]", "mini.ipynb is not a valid notebook"),
         (b'{"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [3]}', "not a valid notebook"),
         (b'{"nbformat": 99, "nbformat_minor": 0, "metadata": {}, "cells": []}', "not a valid notebook"),
@@ -454,6 +454,28 @@ def test_grade_in_place_leaves_what_was_handed_in(course: Course, tmp_path: Path
     report = grade(course, "mini", submitted, tmp_path)
     assert scores(report) == {"student-001": ("graded", [3.0, 0.0, 0.0])}
     assert snapshot(submitted) == before
+
+
+def test_grade_goes_on_behind_a_folder_that_may_not_be_read(
+    course: Course, submitted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for student in ("closed", "empty"):
+        (submitted / student / "mini").mkdir(parents=True)
+    listed = Path.iterdir
+
+    def refuse_one(folder: Path) -> Iterator[Path]:
+        if folder.name == "closed":
+            raise PermissionError(13, "Permission denied", str(folder))
+        return listed(folder)
+
+    monkeypatch.setattr(Path, "iterdir", refuse_one)
+    shutil.copy(course.root / "gradebook.db", tmp_path)
+    report = grade(course, "mini", submitted, tmp_path)
+    assert [(student.id, student.status) for student in report.students] == [
+        ("closed", "unreadable"),
+        ("empty", "missing"),
+    ]
+    assert report.students[0].note == f"{submitted / 'closed'} may not be read or written"
 
 
 def test_grade_needs_a_release(tmp_path: Path) -> None:

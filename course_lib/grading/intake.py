@@ -50,7 +50,7 @@ def submissions_in(submitted: Path, problem_set: str) -> list[Submission]:
     for folder in sorted(submitted.iterdir()):
         if folder.is_dir() and not folder.is_symlink() and not folder.name.startswith("."):
             students.setdefault(_composed(folder.name), []).append(folder)
-    if not any(_named(folder, problem_set) for folders in students.values() for folder in folders):
+    if not any(_has(folder, problem_set) for folders in students.values() for folder in folders):
         raise CourseError(
             f"No student's folder in {submitted} holds a folder {problem_set}. "
             f"Arrange what was handed in as STUDENT/{problem_set}/*.ipynb."
@@ -224,6 +224,13 @@ def _named(folder: Path, name: str) -> Path | None:
         if _composed(path.name) == name and path.is_dir() and not path.is_symlink():
             return path
     return None
+
+
+def _has(folder: Path, name: str) -> bool:
+    try:
+        return _named(folder, name) is not None
+    except PermissionError:
+        return False  # said of that student later
 
 
 def _regular_files(folder: Path) -> list[Path]:

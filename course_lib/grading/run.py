@@ -54,7 +54,7 @@ def grade(
     students = []
     for done, submission in enumerate(submissions):
         progress(done, len(submissions), submission.student)
-        students.append(run.grade(collect(submission, problem_set, place.submitted)))
+        students.append(run.grade(submission))
     progress(len(submissions), len(submissions), "")
     return Report(problem_set, tuple(students))
 
@@ -76,11 +76,16 @@ class _Run:
         student = submission.student
         staged = self.workspace.notebook(".course/staged", self.problem_set, student)
         try:
-            stage(submission, self.problem_set, self.released, staged)
+            collected = collect(submission, self.problem_set, self.workspace.submitted)
+            stage(collected, self.problem_set, self.released, staged)
         except Missing as nothing:
             return self._without_marks(student, "missing", str(nothing))
         except Unreadable as damage:
             return self._without_marks(student, "unreadable", str(damage))
+        except PermissionError as refusal:
+            return self._without_marks(
+                student, "unreadable", f"{refusal.filename} may not be read or written"
+            )
         digest = hashlib.sha256(_bytes_of(staged.parent.iterdir())).hexdigest()
         if not self._stands(student, digest):
             same = self.records.of(student, "submission") == digest
