@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import array_api_compat
 import numpy as np
@@ -22,8 +22,12 @@ from course_lib._common import (
     shape,
     shapes,
 )
+from course_lib.blocked import attention_in_blocks
 from course_lib.masks import Align, Window, combined_mask, require_mask
 from course_lib.score_control import soft_cap
+
+# In NumPy, with fewer Queries or Keys than this, the plain formula is as quick as blocks.
+_WORTH_BLOCKS = 256
 
 
 def attention(
@@ -55,18 +59,18 @@ def attention(
     Errors: ValueError where shapes, dtypes or libraries don't fit, naming the rule and what came.
     Source: Vaswani et al. 2017, 3.2.1; chapter `computation`.
     """
-    return steps(
-        q,
-        k,
-        v,
-        mask=mask,
-        causal=causal,
-        align=align,
-        window=window,
-        scale=scale,
-        softcap=softcap,
-        enable_gqa=enable_gqa,
-    ).output
+    q, k, v = _checked(q, k, v, mask=mask, causal=causal, enable_gqa=enable_gqa)
+    scale = _default_scale(q.shape[-1]) if scale is None else scale
+    options: dict[str, Any] = {
+        "mask": mask,
+        "causal": causal,
+        "align": align,
+        "window": window,
+        "scale": scale,
+        "softcap": softcap,
+    }
+    output = _faster(q, k, v, **options)
+    return _steps(q, k, v, **options).output if output is None else output
 
 
 @quiet
@@ -80,8 +84,7 @@ def scores(q: Array, k: Array) -> Array:
     xp = namespace_of(q=q, k=k)
     require_axes("n, d_k", q=q, k=k)
     require_one_device(q=q, k=k)
-    if q.shape[-1] != k.shape[-1]:
-        raise ValueError(f"q and k must share d_k: {shapes(q=q, k=k)}")
+    _require_one_depth(q, k)
     require_batch(q=q, k=k)
     q, k = (at_least_float32(xp, array) for array in floating(xp, q=q, k=k))
     sound_q, sound_k = xp.isfinite(q), xp.isfinite(k)
@@ -198,6 +201,53 @@ def steps(
     enable_gqa: bool,
 ) -> Steps:
     """The four operations in a row. `attention` returns the last one, `explain` shows all."""
+    q, k, v = _checked(q, k, v, mask=mask, causal=causal, enable_gqa=enable_gqa)
+    scale = _default_scale(q.shape[-1]) if scale is None else scale
+    return _steps(q, k, v, mask=mask, causal=causal, align=align, window=window, scale=scale, softcap=softcap)
+
+
+def _steps(
+    q: Array,
+    k: Array,
+    v: Array,
+    *,
+    mask: Array | None,
+    causal: bool,
+    align: Align,
+    window: Window | None,
+    scale: float | Array,
+    softcap: float | None,
+) -> Steps:
+    xp = namespace_of(q=q, k=k, v=v)
+    compared = scores(q, k)
+    mask = combined_mask(compared, mask, causal=causal, align=align, window=window)
+    logits = scale_and_mask(compared, scale=scale, mask=mask, softcap=softcap)
+    weights = softmax(logits)
+    output = xp.astype(weighted_sum(weights, v), v.dtype, copy=False)
+    return Steps(compared, logits, weights, output)
+
+
+def _faster(
+    q: Array, k: Array, v: Array, *, scale: float | Array, softcap: float | None, **options: Any
+) -> Array | None:
+    """The output of the four operations by a faster way; None where there is none."""
+    if array_api_compat.is_torch_array(q):
+        # Only here: NumPy alone must do, and Torch takes long to load.
+        from course_lib._fused import fused_attention
+
+        return fused_attention(q, k, v, scale=scale, softcap=softcap, **options)
+    if not array_api_compat.is_numpy_array(q) or min(q.shape[-2], k.shape[-2]) < _WORTH_BLOCKS:
+        return None
+    factor = float(_scaled(np.ones(1), scale)[0])
+    if softcap is not None:
+        softcap = finite_number("softcap", softcap, positive=True)
+    return attention_in_blocks(q, k, v, scale=factor, softcap=softcap, **options)
+
+
+def _checked(
+    q: Array, k: Array, v: Array, *, mask: Array | None, causal: bool, enable_gqa: bool
+) -> list[Array]:
+    """q, k and v in one dtype, each Query head with its own k and v."""
     xp = namespace_of(q=q, k=k, v=v)
     require_flags(causal=causal, enable_gqa=enable_gqa)
     require_axes("n_q, d_k", q=q)
@@ -210,15 +260,22 @@ def steps(
         raise ValueError(f"k and v must share n_k: {shapes(k=k, v=v)}")
     require_batch(q=q, k=k, v=v)
     require_one_device(q=q, k=k, v=v)
-    compared = scores(q, k)
+    _require_one_depth(q, k)
     if mask is not None:
-        require_mask(mask, compared)
-    mask = combined_mask(compared, mask, causal=causal, align=align, window=window)
-    scale = _default_scale(q.shape[-1]) if scale is None else scale
-    logits = scale_and_mask(compared, scale=scale, mask=mask, softcap=softcap)
-    weights = softmax(logits)
-    output = xp.astype(weighted_sum(weights, v), v.dtype, copy=False)
-    return Steps(compared, logits, weights, output)
+        require_mask(mask, _outline(xp, q, k))
+    return [q, k, v]
+
+
+def _require_one_depth(q: Array, k: Array) -> None:
+    if q.shape[-1] != k.shape[-1]:
+        raise ValueError(f"q and k must share d_k: {shapes(q=q, k=k)}")
+
+
+def _outline(xp: Any, q: Array, k: Array) -> Array:
+    """The shape and device of the scores, without their memory."""
+    batch = np.broadcast_shapes(shape(q)[:-2], shape(k)[:-2])
+    zero = xp.zeros((), dtype=q.dtype, device=array_api_compat.device(q))
+    return xp.broadcast_to(zero, (*batch, q.shape[-2], k.shape[-2]))
 
 
 def _default_scale(d_k: int) -> float:

@@ -181,7 +181,8 @@ def test_both_forms_of_a_mask_give_the_same_output(backend: Backend) -> None:
     q, k, v = backend.arrays(rng.normal(size=(3, 2)), rng.normal(size=(5, 2)), rng.normal(size=(5, 7)))
     mask = backend.array([[1, 0, 1, 1, 0], [0, 0, 0, 0, 0], [1, 1, 1, 1, 1]], "bool")
     boolean, floating = (numpy(attention(q, k, v, mask=form)) for form in (mask, additive_mask(mask)))
-    assert np.array_equal(boolean, floating)
+    # In Torch, one of the two may run through the fused kernel.
+    np.testing.assert_allclose(boolean, floating, rtol=1e-12)
 
 
 # What is refused

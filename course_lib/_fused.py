@@ -1,0 +1,78 @@
+"""Torch's fused kernel, where it computes what the four operations compute."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+from torch.nn import functional
+
+from course_lib._common import Array, finite_number, shape
+from course_lib.masks import Align, Window, combined_mask, require_align
+
+
+def fused_attention(
+    q: Array,
+    k: Array,
+    v: Array,
+    *,
+    mask: Array | None,
+    causal: bool,
+    align: Align,
+    window: Window | None,
+    scale: float | Array,
+    softcap: float | None,
+) -> Array | None:
+    """The output of F.scaled_dot_product_attention for tensors of one dtype, checked by `attention`.
+
+    None where it would not be the output of the four operations: the kernel has no soft-cap, takes the highest
+    score before a negative scale turns it into the lowest, learns no scale and no mask, and lets a NaN or Inf
+    spread to Queries that may not attend to it.
+    """
+    require_align(align)
+    if softcap is not None or isinstance(scale, torch.Tensor) or finite_number("scale", scale) <= 0:
+        return None
+    if q.device.type not in ("cpu", "cuda") or 0 in (*shape(q), *shape(k), *shape(v)):
+        return None
+    if not _stays_finite(q, k, v, float(scale)) or not (mask is None or _understood(mask, q)):
+        return None
+    batch = np.broadcast_shapes(*(shape(array)[:-2] for array in (q, k, v, mask) if array is not None))
+    n_q, n_k = q.shape[-2], k.shape[-2]
+    # The kernel draws the diagonal from the top left, and then takes no mask beside it.
+    diagonal = causal and mask is None and window is None and (align == "top-left" or n_q == n_k)
+    if not diagonal:
+        scores = q.new_zeros(()).expand(n_q, n_k)
+        mask = combined_mask(scores, mask, causal=causal, align=align, window=window)
+    if mask is not None and mask.ndim != 2:
+        mask = _four_axes(mask, batch) if mask.ndim > 2 else mask.reshape(1, -1)
+    q, k, v = (_four_axes(array, batch) for array in (q, k, v))
+    output = functional.scaled_dot_product_attention(
+        q, k, v, attn_mask=mask, is_causal=diagonal, scale=float(scale)
+    )
+    # Under autocast it comes in another dtype.
+    return output.reshape(*batch, n_q, v.shape[-1]).to(v.dtype)
+
+
+def _stays_finite(q: Array, k: Array, v: Array, scale: float) -> bool:
+    """No NaN or Inf in them, nor in any score: |q . k| <= |q| |k|. One pass over each, no copy."""
+    at_least_float32 = torch.promote_types(q.dtype, torch.float32)
+    norms = [torch.linalg.vector_norm(array.detach(), dtype=at_least_float32) for array in (q, k, v)]
+    return bool(torch.isfinite(norms[0] * norms[1] * max(scale, 1.0) + norms[2]))
+
+
+def _understood(mask: Array, q: Array) -> bool:
+    """A boolean mask, or a floating one in the dtype of q without NaN and +Inf, which isn't learned."""
+    if mask.dtype.is_floating_point:
+        return (
+            mask.dtype == q.dtype
+            and not mask.requires_grad
+            and bool(mask.sum(dtype=torch.float32) < math.inf)
+        )
+    return True
+
+
+def _four_axes(array: Array, batch: tuple[int, ...]) -> Array:
+    """(..., n, d) over the whole batch as (batch, heads, n, d), the shape that the kernel is written for."""
+    heads = batch[-1] if batch else 1
+    return array.expand(*batch, *array.shape[-2:]).reshape(-1, heads, *array.shape[-2:])
