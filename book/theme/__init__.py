@@ -23,4 +23,3 @@ def setup(app: Sphinx) -> dict[str, Any]:
 
 def _add_files(app: Sphinx, config: Config) -> None:
     config.html_static_path.append(str(HERE / "static"))
-    config.locale_dirs = [*config.locale_dirs, str(HERE / "locale")]

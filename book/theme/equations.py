@@ -22,7 +22,7 @@ LOG = logging.getLogger(__name__)
 END_OF_TEXT, START_OF_TEXT = re.compile(r"\S+\Z"), re.compile(r"\A\S+")
 # The root sign of the book's font doesn't grow (static/fonts/README.md says why).
 TALL_ROOT = re.compile(r"\\sqrt\{(?:[^{}]|\{[^{}]*\})*\\[dt]?frac")
-CONVERTER = LatexToMathML(annotation=True, fancy_error=False)
+CONVERTER = LatexToMathML(fancy_error=False)
 
 
 def setup(app: Sphinx) -> None:

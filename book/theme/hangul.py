@@ -32,7 +32,14 @@ def _write_fonts(app: Sphinx, error: Exception | None) -> None:
 
 def _syllables(pages: Path) -> set[str]:
     texts = [*pages.rglob("*.html"), *pages.glob("_static/*.js")]
-    return {letter for path in texts for letter in HANGUL.findall(path.read_text(encoding="utf-8"))}
+    return {
+        letter for path in texts for letter in HANGUL.findall(_unescaped(path.read_text(encoding="utf-8")))
+    }
+
+
+def _unescaped(text: str) -> str:
+    """Scripts write their Hangul as \\uXXXX."""
+    return re.sub(r"\\u([0-9a-f]{4})", lambda code: chr(int(code[1], 16)), text)
 
 
 def _font(name: str) -> Path:
