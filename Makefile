@@ -13,8 +13,8 @@ unexport PYTHONPATH VIRTUAL_ENV
 all: demo
 
 # pip reads TORCH first, so that an open range in a dependency never fetches another build.
-$(READY): requirements.lock pyproject.toml
-	@python="$$(sh scripts/find-python.sh)" && "$$python" -m venv --clear $(VENV)
+$(READY): requirements.lock
+	@python="$$(sh scripts/find-python.sh)" && "$$python" -m venv $(VENV)
 	$(BIN)/python -m pip install -qq --disable-pip-version-check $(TORCH)
 	$(BIN)/python -m pip install -qq --disable-pip-version-check --require-hashes -r requirements.lock
 	$(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps --no-build-isolation --editable .
@@ -29,7 +29,7 @@ check: $(READY)
 	mypy
 	codespell
 	lint-imports
-	git ls-files -z '*.ipynb' | xargs -0 --no-run-if-empty nbstripout --verify
+	git ls-files -z '*.ipynb' | xargs -0 --no-run-if-empty nbstripout --keep-id --verify
 	course release --check
 
 test: check

@@ -90,6 +90,8 @@ MEAN = Task(
     see="mini",
 )
 
-WHY = Written("why", 2.0, Text("모범 답안입니다", "the model answer"), Text("채점 기준", "the rubric"), "mini")
+WHY = Written(
+    "why", 2.0, Text("모범 답안입니다", "the model answer"), Text("채점 기준", "the rubric"), "mini"
+)
 
 BANK = Bank("mini", (DOUBLE, MEAN), (WHY,))
