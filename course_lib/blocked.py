@@ -22,7 +22,7 @@ from course_lib._common import Array, quiet
 from course_lib.masks import Align, Window, band
 from course_lib.score_control import soft_cap
 
-# A block is 64 Queries against 1024 Keys: with its exponentials it fits a core's own cache.
+# A block is 64 Queries against 2048 Keys: half a MiB in float32, so that it fits a core's own cache.
 _QUERIES, _KEYS = 64, 2048
 # BLAS takes a product of so many multiplications in the calling thread. Of larger ones it makes threads of its
 # own, one product at a time, which stand in the way of ours.
