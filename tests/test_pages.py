@@ -186,6 +186,6 @@ def test_fonts_have_every_syllable_of_the_pages(site: str) -> None:
     script = (HTML / "_static" / "translations.js").read_text(encoding="utf-8")
     texts += re.sub(r"\\u(\w{4})", lambda code: chr(int(code[1], 16)), script)
     syllables = {ord(letter) for letter in re.findall("[가-힣]", texts)}
-    for name in ("hangul.woff", "hangul-bold.woff"):
+    for name in ("hangul.woff2", "hangul-bold.woff2"):
         with TTFont(HTML / "_static" / "fonts" / name) as font:
             assert syllables - set(font.getBestCmap()) == set()

@@ -13,7 +13,7 @@ from fontTools import subset
 from sphinx.application import Sphinx
 
 PACKAGE = "koreanize_matplotlib"  # only its font files are used
-WEIGHTS = {"NanumGothic.ttf": "hangul.woff", "NanumGothicBold.ttf": "hangul-bold.woff"}
+WEIGHTS = {"NanumGothic.ttf": "hangul.woff2", "NanumGothicBold.ttf": "hangul-bold.woff2"}
 HANGUL = re.compile("[\u1100-\u11ff\u3000-\u303f\u3130-\u318f\uac00-\ud7a3]")
 COPYRIGHT_AND_LICENCE = [0, 13, 14]  # the name itself is reserved: a changed font may not carry it
 
@@ -52,7 +52,7 @@ def _font(name: str) -> Path:
 def _write_subset(source: Path, letters: set[str], target: Path) -> None:
     # The TSI tables hold sources of the hinting, which is left out.
     options = subset.Options(
-        flavor="woff", hinting=False, name_IDs=COPYRIGHT_AND_LICENCE, notdef_outline=True
+        flavor="woff2", hinting=False, name_IDs=COPYRIGHT_AND_LICENCE, notdef_outline=True
     )
     options.drop_tables += [f"TSI{number}" for number in range(6)]
     font = subset.load_font(str(source), options)
