@@ -15,9 +15,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from course_lib.checks import Case, Outcome, TaskCases, Verdict, decide, report
-from course_lib.grading.bank import Bank, Task, draw_cases
+from course_lib.course import Course
+from course_lib.grading.bank import Bank, Task, draw_cases, load_bank
 from course_lib.grading.notebook import new_output
 from course_lib.grading.rooms import Cell, Ended, Room, Seat, TooLong
+from course_lib.grading.secret import secret_of
 
 # Each part is drawn so many times: what passes by luck once does not pass all.
 ROUNDS = 3
@@ -51,6 +53,13 @@ class Exam:
     language: str
     files: dict[str, bytes]  # laid beside the notebook: what students got with it
     limits: Limits = Limits()
+
+
+def exam_of(course: Course, problem_set: str) -> Exam:
+    """The exam of a released problem set."""
+    bank, released = load_bank(course.solutions / problem_set), course.nbgrader / "release" / problem_set
+    files = {path.name: path.read_bytes() for path in released.iterdir() if path.suffix != ".ipynb"}
+    return Exam(bank, secret_of(course), course.language, files)
 
 
 def examine(notebook: Any, student: str, exam: Exam, room: Room) -> Any:

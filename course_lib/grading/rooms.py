@@ -25,6 +25,7 @@ import numpy as np
 
 import course_lib
 from course_lib.checks import Inputs, Outcome
+from course_lib.course import CourseError
 from course_lib.grading.student_room import wire
 from course_lib.grading.student_room.server import CONTROL, HOME
 from course_lib.grading.student_room.walls import Limits
@@ -210,6 +211,15 @@ class Room:
             self.close()
             last = said.decode(errors="replace").strip().splitlines()[-1:] or [str(error)]
             raise RoomError(f"The student's room did not start: {last[0]}") from error
+
+
+def require_walls() -> None:
+    """CourseError, with what is missing, unless students' code can be confined on this machine."""
+    try:
+        with Room() as room, room.seat():
+            pass
+    except RoomError as error:
+        raise CourseError(f"{error} Students' code is not run without walls. See: course doctor") from error
 
 
 def _confined() -> list[str]:
