@@ -40,8 +40,9 @@ def fused_attention(
     batch = np.broadcast_shapes(*(shape(array)[:-2] for array in (q, k, v, mask) if array is not None))
     n_q, n_k = q.shape[-2], k.shape[-2]
     # The kernel draws the diagonal from the top left, and then takes no mask beside it.
-    diagonal = causal and mask is None and window is None and (align == "top-left" or n_q == n_k)
-    if not diagonal:
+    top_left = align == "top-left" or n_q == n_k
+    diagonal = bool(causal) and top_left and mask is None and window is None
+    if not diagonal and (causal or window is not None):
         scores = q.new_zeros(()).expand(n_q, n_k)
         mask = combined_mask(scores, mask, causal=causal, align=align, window=window)
     if mask is not None and mask.ndim != 2:
@@ -74,5 +75,6 @@ def _understood(mask: Array, q: Array) -> bool:
 
 def _four_axes(array: Array, batch: tuple[int, ...]) -> Array:
     """(..., n, d) over the whole batch as (batch, heads, n, d), the shape that the kernel is written for."""
-    heads = batch[-1] if batch else 1
-    return array.expand(*batch, *array.shape[-2:]).reshape(-1, heads, *array.shape[-2:])
+    if shape(array)[:-2] != batch:
+        array = array.expand(*batch, *array.shape[-2:])
+    return array.reshape(-1, *(batch[-1:] or (1,)), *array.shape[-2:])
