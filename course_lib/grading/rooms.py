@@ -16,6 +16,7 @@ import struct
 import subprocess
 import sys
 import sysconfig
+import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -27,7 +28,7 @@ import course_lib
 from course_lib.checks import Inputs, Outcome
 from course_lib.course import CourseError
 from course_lib.grading.student_room import wire
-from course_lib.grading.student_room.server import CONTROL, HOME
+from course_lib.grading.student_room.server import HOME
 from course_lib.grading.student_room.walls import Limits
 
 START_SECONDS = 120.0
@@ -113,11 +114,18 @@ class Seat:
 
 
 class Room:
-    """A warm parent and its children. `modules` are imported once, before anything of a student is read."""
+    """A warm parent and its children. `modules` are imported once, before anything of a student is read.
 
-    def __init__(self, modules: Sequence[str] = (), limits: Limits | None = None) -> None:
+    Without `walls` the children are plain processes, in reach of everything that whoever grades can reach.
+    """
+
+    def __init__(
+        self, modules: Sequence[str] = (), limits: Limits | None = None, *, walls: bool = True
+    ) -> None:
         self._modules = list(modules)
         self._limits = limits or Limits()
+        self._walls = walls
+        self._folder: tempfile.TemporaryDirectory[str] | None = None  # the homes of children without walls
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
 
@@ -136,7 +144,9 @@ class Room:
             with contextlib.suppress(ProcessLookupError):
                 self._process.kill()
             self._process.wait()
-        self._process = self._control = None
+        if self._folder is not None:
+            self._folder.cleanup()
+        self._process = self._control = self._folder = None
 
     @contextlib.contextmanager
     def seat(self) -> Iterator[Seat]:
@@ -176,9 +186,19 @@ class Room:
 
     def _start(self) -> None:
         ours, theirs = socket.socketpair()
-        arguments = json.dumps({"modules": self._modules, "limits": asdict(self._limits)})
-        code = f"import sys; sys.path.insert(0, '/room'); from student_room.server import main; main({arguments!r})"
-        command = [*_confined(), sys.executable, "-I", "-c", code]
+        confined, place, home = self._place()
+        control, scratch = theirs.fileno(), "/tmp" if self._walls else place
+        arguments = json.dumps(
+            {
+                "modules": self._modules,
+                "limits": asdict(self._limits),
+                "control": control,
+                "walls": self._walls,
+                "home": home,
+            }
+        )
+        code = f"import sys; sys.path.insert(0, {place!r}); from student_room.server import main; main({arguments!r})"
+        command = [*confined, sys.executable, "-I", "-c", code]
         environment = {
             "PATH": "/usr/bin:/bin",
             "LANG": "C.UTF-8",
@@ -187,8 +207,8 @@ class Room:
             "OPENBLAS_NUM_THREADS": "1",
             "MKL_NUM_THREADS": "1",
             "PYTHONDONTWRITEBYTECODE": "1",
-            "MPLCONFIGDIR": "/tmp/matplotlib",
-            "IPYTHONDIR": "/tmp/ipython",
+            "MPLCONFIGDIR": f"{scratch}/matplotlib",
+            "IPYTHONDIR": f"{scratch}/ipython",
             **{key: value for key, value in os.environ.items() if key.startswith("OPENBLAS_")},
         }
         self._process = subprocess.Popen(
@@ -197,8 +217,7 @@ class Room:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             env=environment,
-            pass_fds=(CONTROL,),
-            preexec_fn=lambda: os.dup2(theirs.fileno(), CONTROL, inheritable=True),
+            pass_fds=(control,),
         )
         theirs.close()
         self._control = ours
@@ -211,6 +230,19 @@ class Room:
             self.close()
             last = said.decode(errors="replace").strip().splitlines()[-1:] or [str(error)]
             raise RoomError(f"The student's room did not start: {last[0]}") from error
+
+    def _place(self) -> tuple[list[str], str, str]:
+        """The command that confines, the folder there with what is imported, and the home of children."""
+        if self._walls:
+            return _confined(), "/room", HOME
+        if not hasattr(os, "fork"):
+            raise RoomError("This system cannot fork processes. On Windows, grade inside WSL.")
+        self._folder = tempfile.TemporaryDirectory(prefix="course-room-")
+        place = Path(self._folder.name)
+        (place / "course_lib").mkdir()
+        (place / "student_room").symlink_to(Path(__file__).parent / "student_room")
+        (place / "course_lib" / "checks.py").symlink_to(Path(course_lib.__file__).parent / "checks.py")
+        return [], str(place), str(place / "home")
 
 
 def require_walls() -> None:

@@ -1,7 +1,7 @@
 """The warm parent: imports what notebooks need, then forks a confined child for each submission.
 
-It holds no test, no answer and no secret. It speaks with the examiner through the descriptor CONTROL: "o" and a
-socket open a child that answers on that socket; "k" and a pid end one.
+It holds no test, no answer and no secret. It speaks with the examiner through a socket: "o" and a socket open a
+child that answers on that socket; "k" and a pid end one.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import contextlib
 import io
 import json
 import os
+import shutil
 import signal
 import socket
 import struct
@@ -19,17 +20,22 @@ from typing import Any
 from . import walls, wire
 from .shell import MAX_OUTPUT, Shell
 
-CONTROL = 3
+CONTROL = 3  # the descriptor through which a child speaks with the examiner
 HOME = "/home/student"
 _PID = struct.Struct("!i")
 
 
 def main(arguments: str) -> None:
-    """Serves until the examiner closes the control socket. `arguments` is JSON: modules to import, limits."""
+    """Serves until the examiner closes the control socket.
+
+    `arguments` is JSON: modules to import, limits, the control socket's descriptor, whether there are walls, and the
+    home of children; without walls, the folder of their homes.
+    """
     given = json.loads(arguments)
     limits = walls.Limits(**given["limits"])
-    control = socket.socket(fileno=CONTROL)
-    walls.hide_memory()
+    control = socket.socket(fileno=given["control"])
+    if given["walls"]:
+        walls.hide_memory()
     shell = _warm_up(given["modules"])
     control.sendall(b"r")
     children: set[int] = set()
@@ -38,7 +44,8 @@ def main(arguments: str) -> None:
         if not order:
             break
         if order == b"o":
-            pid = _open_child(shell, limits, descriptors[0])
+            open_child = _open_child if given["walls"] else _open_child_without_walls
+            pid = open_child(shell, limits, descriptors[0], given["home"])
             children.add(pid)
             os.close(descriptors[0])
             control.sendall(_PID.pack(pid))
@@ -47,6 +54,8 @@ def main(arguments: str) -> None:
             if pid in children:
                 _end(pid)
                 children.discard(pid)
+            if not given["walls"]:
+                shutil.rmtree(f"{given['home']}-{pid}", ignore_errors=True)
             control.sendall(b"k")
     for pid in children:
         _end(pid)
@@ -66,19 +75,21 @@ def _warm_up(modules: list[str]) -> Shell:
     return shell
 
 
-def _open_child(shell: Shell, limits: walls.Limits, channel: int) -> int:
+def _open_child(shell: Shell, limits: walls.Limits, channel: int, home: str) -> int:
     pid = os.fork()
     if pid:
         return pid
     try:
         os.setsid()  # else a signal to the process group reaches the parent
-        walls.enter_namespaces(limits, HOME)
+        walls.enter_namespaces(limits, home)
         first = os.fork()
         if first:
             with contextlib.suppress(OSError):
                 os.waitpid(first, 0)
             os._exit(0)
-        _serve(shell, limits, channel)
+        examiner = _settle(channel, home)
+        walls.close_in(limits, home)
+        _serve(shell, examiner)
     except BaseException as error:
         with contextlib.suppress(Exception):
             wire.send(socket.socket(fileno=channel), {"broken": f"{type(error).__name__}: {error}"})
@@ -86,16 +97,36 @@ def _open_child(shell: Shell, limits: walls.Limits, channel: int) -> int:
     os._exit(0)
 
 
-def _serve(shell: Shell, limits: walls.Limits, channel: int) -> None:
-    """The confined child: runs cells and answers calls until the examiner hangs up."""
+def _open_child_without_walls(shell: Shell, limits: walls.Limits, channel: int, home: str) -> int:
+    pid = os.fork()
+    if pid:
+        return pid
+    try:
+        os.setsid()  # it is ended with all that it starts
+        home = f"{home}-{os.getpid()}"
+        os.mkdir(home)
+        examiner = _settle(channel, home)
+        os.chdir(home)
+        with contextlib.suppress(OSError, ValueError):  # what a system does not limit
+            walls.limit(limits)
+        _serve(shell, examiner)
+    finally:
+        os._exit(0)
+
+
+def _settle(channel: int, home: str) -> socket.socket:
+    """Closes what the parent had open, but the channel to the examiner."""
     os.dup2(channel, CONTROL)
     os.closerange(CONTROL + 1, 4096)
     null = os.open("/dev/null", os.O_RDWR)
     for descriptor in (0, 1, 2):
         os.dup2(null, descriptor)
-    os.environ.update(HOME=HOME, TMPDIR="/tmp")
-    examiner = socket.socket(fileno=CONTROL)
-    walls.close_in(limits, HOME)
+    os.environ.update(HOME=home, TMPDIR="/tmp")
+    return socket.socket(fileno=CONTROL)
+
+
+def _serve(shell: Shell, examiner: socket.socket) -> None:
+    """The child: runs cells and answers calls until the examiner hangs up."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _reseed()
     wire.send(examiner, {"ready": True})
@@ -154,7 +185,7 @@ def _put(files: list[list[str]]) -> None:
     import base64
 
     for name, content in files:
-        with open(os.path.join(HOME, os.path.basename(name)), "wb") as file:
+        with open(os.path.join(os.environ["HOME"], os.path.basename(name)), "wb") as file:
             file.write(base64.b64decode(content))
 
 
@@ -171,6 +202,8 @@ def _reseed() -> None:
 
 
 def _end(pid: int) -> None:
+    with contextlib.suppress(OSError):
+        os.killpg(pid, signal.SIGKILL)
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
     with contextlib.suppress(ChildProcessError):

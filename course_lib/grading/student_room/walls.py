@@ -53,7 +53,7 @@ def close_in(limits: Limits, home: str) -> None:
     """The rest, in the first process of the namespaces: limits, uid, no way back."""
     _call("prctl", PR_SET_PDEATHSIG, 9, 0, 0, 0)
     os.chdir(home)
-    _limit(limits)
+    limit(limits)
     if os.geteuid() == 0:
         os.setgroups([])
         # A uid that nobody has: processes are counted by uid, and neighbours must not count as its own.
@@ -70,7 +70,8 @@ def hide_memory() -> None:
     _call("prctl", PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
-def _limit(limits: Limits) -> None:
+def limit(limits: Limits) -> None:
+    """Sets the limits that a process may not lift again."""
     for kind, value in (
         (resource.RLIMIT_AS, limits.memory),
         (resource.RLIMIT_FSIZE, limits.disk),
