@@ -9,6 +9,7 @@ import linecache
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import ModuleType
 from typing import Any, cast
 
 import numpy as np
@@ -78,11 +79,16 @@ class Written:
 
 @dataclass(frozen=True)
 class Bank:
-    """The tasks of a problem set, in the order of its notebook."""
+    """The tasks of a problem set, in the order of its notebook.
+
+    `modules` are what its notebooks import besides NumPy and Matplotlib, "torch" say: a room has them loaded before
+    the first submission.
+    """
 
     name: str
     tasks: tuple[Task, ...]
     written: tuple[Written, ...] = ()
+    modules: tuple[str, ...] = ()
 
     def task(self, name: str) -> Task:
         """The task of that name; KeyError where there is none."""
@@ -125,9 +131,23 @@ def load_bank(folder: Path) -> Bank:
         raise BankError(f"{path} is missing: a problem set needs its bank of tasks there.")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    return _bank_of(module, str(path))
+
+
+def load_bank_text(text: str, name: str) -> Bank:
+    """The BANK of a problem set whose tasks.py is at hand as text alone: in a worker on another machine."""
+    file = f"<tasks.py of {name}>"
+    # inspect.getsource and tracebacks find its lines as they find a file's.
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    module = ModuleType(f"tasks_of_{name}")
+    exec(compile(text, file, "exec"), module.__dict__)
+    return _bank_of(module, file)
+
+
+def _bank_of(module: ModuleType, place: str) -> Bank:
     bank = getattr(module, "BANK", None)
     if not isinstance(bank, Bank):
-        raise BankError(f"{path} must define BANK, a course_lib.grading.bank.Bank.")
+        raise BankError(f"{place} must define BANK, a course_lib.grading.bank.Bank.")
     return bank
 
 
