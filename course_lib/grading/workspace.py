@@ -93,10 +93,16 @@ def _require_database(path: Path) -> None:
 
 
 def set_up(config: Any, *, course: Path, workspace: Path) -> None:
-    """What a folder's nbgrader_config.py does: with it, nbgrader's commands and formgrader work in that folder."""
+    """What a folder's nbgrader_config.py does: with it, nbgrader's commands and formgrader work in that folder.
+
+    `nbgrader autograde` examines in the two rooms there, like `course grade`.
+    """
+    from course_lib.grading.nbgrader_plugin import install
+
     course, workspace = course.resolve(), workspace.resolve()
     os.environ.setdefault("COURSE_ROOT", str(course))  # kernels that nbgrader starts find the bank by it
     _configure(config, root=workspace, derived=course / "_build" / "nbgrader")
+    install(config, course)
 
 
 def _configure(config: Any, *, root: Path, derived: Path) -> None:

@@ -1,0 +1,124 @@
+"""What `nbgrader autograde` itself uses in a course: the same intake, the same two rooms, nbgrader's own pace.
+
+nbgrader_config.py names the exporter and the preprocessor below. nbgrader's kernel never starts, and what it would
+take from a submission (files, locked cells, metadata) it takes from the release.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import weakref
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from nbconvert.exporters import NotebookExporter
+from nbgrader import preprocessors
+from nbgrader.api import Gradebook
+from nbgrader.converters.base import NbGraderException
+from nbgrader.coursedir import CourseDirectory
+from nbgrader.preprocessors import NbGraderPreprocessor
+from traitlets import Unicode
+
+from course_lib.course import CourseError, read_course
+from course_lib.grading.examiner import exam_of, examine
+from course_lib.grading.intake import Missing, Unreadable, stage, submissions_in
+from course_lib.grading.notebook import read_notebook
+from course_lib.grading.rooms import Room, require_walls
+
+
+def install(config: Any, course: Path) -> None:
+    """Sets in nbgrader's `config` that its `autograde` examines in the rooms of the course."""
+    config.RoomExporter.course = str(course)
+    config.Autograde.exporter_class = f"{__name__}.RoomExporter"
+    # No --no-execute, no tag and no cell of a submission has a say in what is run.
+    config.Autograde.sanitize_preprocessors = [preprocessors.ClearOutput, preprocessors.OverwriteKernelspec]
+    config.Autograde.autograde_preprocessors = [
+        ExamineInRooms,
+        preprocessors.SaveAutoGrades,
+        preprocessors.AssignLatePenalties,
+        preprocessors.CheckCellMetadata,
+    ]
+
+
+class RoomExporter(NotebookExporter):
+    """Stands where nbgrader reads notebooks: gives it those that intake has staged, and holds the rooms open."""
+
+    course = Unicode(help="The course's folder.").tag(config=True)
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)  # type: ignore[no-untyped-call]
+        try:
+            require_walls()
+            self._take_in(self.parent)
+        except CourseError as refusal:
+            self.log.error(str(refusal))
+            raise NbGraderException(str(refusal)) from refusal
+
+    def from_filename(self, filename: str, resources: Any = None, **kw: Any) -> Any:
+        """The notebook in a file; Unreadable, and no marks, where what was handed in is none."""
+        where = resources["nbgrader"]
+        if where["student"] in self._refused:
+            _without_marks(where)
+            raise Unreadable(f"{where['student']}: {self._refused[where['student']]}")
+        return super().from_filename(filename, resources=resources, **kw)
+
+    def examine(self, notebook: Any, student: str) -> Any:
+        """The executed notebook of a student."""
+        return examine(notebook, student, self._exam, self._room)
+
+    def _take_in(self, converter: Any) -> None:
+        """Stages what was handed in, away from where it lies, and points nbgrader there."""
+        directory = converter.coursedir
+        course, name = read_course(Path(self.course)), directory.assignment_id
+        course.require_problem_set(name)
+        release = course.nbgrader / "release" / name
+        self._exam = exam_of(course, name)
+        self._refused: dict[str, str] = {}
+        self._scratch = tempfile.TemporaryDirectory()
+        released = read_notebook(release / f"{name}.ipynb")
+        for submission in submissions_in(Path(directory.root) / directory.submitted_directory, name):
+            if not fnmatchcase(submission.student, directory.student_id):
+                continue
+            target = Path(self._scratch.name) / submission.student / name / f"{name}.ipynb"
+            try:
+                stage(submission, name, released, target)
+            except Missing as nothing:
+                self.log.warning("%s: %s", submission.student, nothing)
+            except Unreadable as damage:
+                self._refused[submission.student] = str(damage)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.touch()
+        converter.coursedir = _elsewhere(directory, self._scratch.name)
+        converter.init_notebooks()
+        self._room = Room()
+        self._room.__enter__()
+        weakref.finalize(self, self._room.close)
+
+
+class ExamineInRooms(NbGraderPreprocessor):  # type: ignore[misc]  # untyped
+    """Takes the place of nbgrader's Execute: leaves verdict and points in the graded cells."""
+
+    def preprocess(self, nb: Any, resources: Any) -> tuple[Any, Any]:
+        """The executed notebook."""
+        return self.parent.examine(nb, resources["nbgrader"]["student"]), resources
+
+
+def _without_marks(where: dict[str, str]) -> None:
+    """Zero for a submission that can't be read, whatever an earlier one earned."""
+    with Gradebook(where["db_url"]) as gradebook:
+        notebook = gradebook.find_submission_notebook(
+            where["notebook"], where["assignment"], where["student"]
+        )
+        for grade in notebook.grades:
+            grade.auto_score, grade.manual_score, grade.needs_manual_grade = 0.0, None, False
+        gradebook.db.commit()
+
+
+def _elsewhere(directory: Any, submitted: str) -> Any:
+    """The same course directory with submissions in another folder; the given one may outlive this run."""
+    copied = CourseDirectory(parent=directory.parent)
+    for name in directory.trait_names(config=True):
+        setattr(copied, name, getattr(directory, name))
+    copied.submitted_directory = submitted
+    return copied
