@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import filecmp
 import json
 import os
 import re
@@ -66,10 +67,11 @@ def collect(submission: Submission, problem_set: str, into: Path) -> Submission:
     if len(found) != 1 or len(submission.folders) != 1:
         return submission
     target = into / submission.student / problem_set
-    shutil.rmtree(target, ignore_errors=True)
-    target.mkdir(parents=True)
-    for path in _regular_files(found[0]):
-        shutil.copyfile(path, target / path.name)
+    if not _same_files(found[0], target):
+        shutil.rmtree(target, ignore_errors=True)
+        target.mkdir(parents=True)
+        for path in _regular_files(found[0]):
+            shutil.copyfile(path, target / path.name)
     return Submission(submission.student, (into / submission.student,))
 
 
@@ -78,36 +80,49 @@ def stage(submission: Submission, problem_set: str, released: Any, target: Path)
 
     `released` is the notebook as students got it. Missing or Unreadable where there is none to write.
     """
-    path = _choose(submission, problem_set, _graded_ids(released))
-    notebook = repair(read_submission(path), released)
+    handed_in = choose(submission, problem_set, released)
+    notebook = repair(parse_submission(handed_in.name, handed_in.content), released)
     shutil.rmtree(target.parent, ignore_errors=True)
     target.parent.mkdir(parents=True)
     write_notebook(notebook, target)
-    _copy_timestamp(path.parent, target.parent)
+    if handed_in.timestamp:
+        (target.parent / "timestamp.txt").write_text(handed_in.timestamp, encoding="utf-8")
 
 
-def read_submission(path: Path) -> Any:
-    """The notebook in a file in today's format; Unreadable where it holds none."""
+@dataclass(frozen=True)
+class HandedIn:
+    """The one notebook of a submission as it came, and when: a line as nbgrader has it, empty where none is known."""
+
+    name: str
+    content: bytes
+    timestamp: str
+
+
+def choose(submission: Submission, problem_set: str, released: Any) -> HandedIn:
+    """The file of a submission that holds the problem set; Missing or Unreadable where there is none to take."""
+    path = _choose(submission, problem_set, _graded_ids(released))
+    return HandedIn(path.name, path.read_bytes(), _timestamp(path.parent))
+
+
+def parse_submission(name: str, content: bytes) -> Any:
+    """The notebook in a file's bytes, in today's format; Unreadable, with the file's name, where they hold none."""
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise Unreadable(
-            f"{path.name} is not UTF-8 text (byte {error.start}); open it in Jupyter, save it and hand it in again"
+            f"{name} is not UTF-8 text (byte {error.start}); open it in Jupyter, save it and hand it in again"
         ) from error
     if not text.strip():
-        raise Unreadable(f"{path.name} is empty; hand it in again")
+        raise Unreadable(f"{name} is empty; hand it in again")
     try:
         return parse_notebook(text)
     except json.JSONDecodeError as error:
         raise Unreadable(
-            f"{path.name} is damaged: its JSON breaks off or is wrong at line {error.lineno}; "
-            "hand it in again"
+            f"{name} is damaged: its JSON breaks off or is wrong at line {error.lineno}; hand it in again"
         ) from error
     except Exception as error:  # whatever is wrong in it: no submission may stop the class
         reason = str(error).strip().splitlines() or [""]
-        raise Unreadable(
-            f"{path.name} is not a valid notebook ({type(error).__name__}: {reason[0]})"
-        ) from error
+        raise Unreadable(f"{name} is not a valid notebook ({type(error).__name__}: {reason[0]})") from error
 
 
 def repair(notebook: Any, released: Any) -> Any:
@@ -202,7 +217,7 @@ def _among(notebooks: list[Path], problem_set: str, graded: set[str]) -> Path:
 
 def _holds(path: Path, graded: set[str]) -> bool:
     try:
-        return bool(graded & {_id(cell) for cell in read_submission(path).cells})
+        return bool(graded & {_id(cell) for cell in parse_submission(path.name, path.read_bytes()).cells})
     except Unreadable:
         return False
 
@@ -239,13 +254,24 @@ def _regular_files(folder: Path) -> list[Path]:
     return sorted(path for path in files if not path.name.startswith("."))
 
 
-def _copy_timestamp(folder: Path, target: Path) -> None:
-    """nbgrader reads when it was handed in from timestamp.txt; what is no time is left out."""
+def _same_files(folder: Path, copied: Path) -> bool:
+    """Whether a folder's regular files are all in its copy, and nothing else is."""
+    if not copied.is_dir():
+        return False
+    files, copies = _regular_files(folder), _regular_files(copied)
+    return [path.name for path in files] == [path.name for path in copies] and all(
+        filecmp.cmp(*pair, shallow=False) for pair in zip(files, copies, strict=True)
+    )
+
+
+def _timestamp(folder: Path) -> str:
+    """When it was handed in, from timestamp.txt, as nbgrader reads it; what is no time is left out."""
     path = folder / "timestamp.txt"
     if path in _regular_files(folder):
         text = path.read_text(encoding="utf-8", errors="replace").strip()
         if re.match(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d", text):
-            (target / "timestamp.txt").write_text(text + "\n", encoding="utf-8")
+            return text + "\n"
+    return ""
 
 
 def _composed(name: str) -> str:
