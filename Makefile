@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 unexport PYTHONPATH VIRTUAL_ENV
 
-.PHONY: all demo test test-slow test-all check format lock clean
+.PHONY: all demo test test-slow test-all check bench format lock clean
 
 all: demo
 
@@ -41,6 +41,9 @@ test-slow: $(READY)
 	pytest -m slow
 
 test-all: test test-slow
+
+bench: $(READY)
+	@python benchmarks/attention.py
 
 format: $(READY)
 	ruff format .

@@ -56,6 +56,10 @@ def attention(
     enable_gqa: k and v (..., heads_kv, n_k, .) serve q (..., heads, n_q, d_k), each head of theirs for
     heads/heads_kv Query heads in a row.
 
+    Long NumPy arrays are worked through in blocks, so that memory grows with n_q + n_k; tensors go through
+    torch's fused kernel where it computes the same. Either differs from `explain` by rounding alone. The kernel
+    has no second derivatives: inside `torch.nn.attention.sdpa_kernel(SDPBackend.MATH)` there are.
+
     Errors: ValueError where shapes, dtypes or libraries don't fit, naming the rule and what came.
     Source: Vaswani et al. 2017, 3.2.1; chapter `computation`.
     """

@@ -28,7 +28,7 @@ _QUERIES, _KEYS = 64, 2048
 # own, one product at a time, which stand in the way of ours.
 _SMALL_PRODUCT = 2**18
 # Below so many logits, starting threads takes longer than they save.
-_WORTH_THREADS = 2**20
+_WORTH_THREADS = 2**22
 
 
 def attention_in_blocks(

@@ -216,12 +216,17 @@ def test_no_keys_at_all_give_zeros_and_no_queries_nothing() -> None:
 # Threads
 
 
+def threads(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", str(count))
+    monkeypatch.setattr(blocked, "_WORTH_THREADS", 0)
+
+
 @pytest.mark.usefixtures("real_blocks")
 def test_number_of_threads_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    q, k, v = (array.astype("float32") for array in drawn(2, n_q=700, n_k=800, d_k=64))
+    q, k, v = (array.astype("float32") for array in drawn(2, n_q=300, n_k=200, d_k=64))
     found = []
-    for threads in ("1", "2", "5"):
-        monkeypatch.setenv("OMP_NUM_THREADS", threads)
+    for count in (1, 2, 5):
+        threads(monkeypatch, count)
         found.append(attention_in_blocks(q, k, v, causal=True))
     assert np.array_equal(found[0], found[1])
     assert np.array_equal(found[0], found[2])
@@ -229,7 +234,7 @@ def test_number_of_threads_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.usefixtures("real_blocks")
 def test_overflow_in_a_thread_warns_as_little_as_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OMP_NUM_THREADS", "2")
+    threads(monkeypatch, 2)
     q, k, v = (array.astype("float32") for array in drawn(n_q=1100, n_k=1100))
     q[7] = 3e38
     v[1000] = np.inf
@@ -239,7 +244,7 @@ def test_overflow_in_a_thread_warns_as_little_as_elsewhere(monkeypatch: pytest.M
 
 @pytest.mark.usefixtures("real_blocks")
 def test_what_goes_wrong_in_a_thread_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OMP_NUM_THREADS", "2")
+    threads(monkeypatch, 2)
     q, k, v = drawn(n_q=1100, n_k=1100)
     with pytest.raises(ValueError, match="softcap must be a positive finite number"):
         attention_in_blocks(q, k, v, softcap=-1.0)
