@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import sys
 import warnings
 from pathlib import Path
 from typing import Any
@@ -56,5 +57,21 @@ def new_output(kind: str, **fields: Any) -> Any:
     return _nbformat().v4.new_output(kind, **fields)
 
 
+def load_nbformat() -> Any:
+    """The module nbformat. Whatever else loads jsonschema starts a second sooner after this."""
+    return _nbformat()
+
+
 def _nbformat() -> Any:
-    return importlib.import_module("nbformat")  # untyped, and slow to load: here alone, and when used
+    if "jsonschema" in sys.modules:
+        return importlib.import_module("nbformat")  # untyped, and slow to load: here alone, and when used
+    # jsonschema builds a grammar of IRIs when it is imported, for a second: no notebook asks for that check.
+    grammar = "rfc3987_syntax"
+    before = sys.modules.get(grammar)
+    sys.modules[grammar] = None  # type: ignore[assignment]
+    try:
+        return importlib.import_module("nbformat")
+    finally:
+        del sys.modules[grammar]
+        if before is not None:
+            sys.modules[grammar] = before

@@ -13,7 +13,7 @@ from typing import Any
 
 from course_lib.course import LANGUAGES, CourseError
 from course_lib.grading.bank import Bank, Task, Written
-from course_lib.grading.notebook import new_cell, new_notebook
+from course_lib.grading.notebook import load_nbformat, new_cell, new_notebook
 
 NOTEBOOK_METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
@@ -67,6 +67,7 @@ def solution_source(task: Task) -> str:
 
 
 def _read_myst(path: Path) -> list[Any]:
+    load_nbformat()  # first: jupytext would load it the slow way
     import jupytext
 
     try:
