@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import importlib
 import io
 import json
 import linecache
+import sys
 import traceback
 import warnings
 import zipfile
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -38,13 +40,47 @@ class Text:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a call gave: a value, or the name of an exception; and whether it changed its inputs."""
+    """What a call gave: a value, or the name of an exception; and whether it changed its inputs.
+
+    `more` are the further values where there are several: results, then gradients.
+    """
 
     value: np.ndarray | None = None
     error: str | None = None
     changed: bool = False
     message: str = ""  # the error's own words, which may quote the inputs
     line: str = ""  # the line of the author's own code at which it came
+    more: tuple[np.ndarray, ...] = ()
+
+    @property
+    def values(self) -> tuple[np.ndarray, ...]:
+        return () if self.value is None else (self.value, *self.more)
+
+
+@dataclass(frozen=True)
+class Way:
+    """How a case reaches what its author wrote, as data: a call of a function unless more is said.
+
+    A class (`kind`) is built with the inputs in `build`, takes those in `state` as its parameters (by name, "out.bias"
+    say), and is then called, or its `method` is, with the others in their order. With `torch` arrays arrive as tensors.
+    `results` is how many come back. The gradients of sum(cos(i) * results_i) with respect to the inputs in `gradients`
+    are further results.
+    """
+
+    kind: str = "function"
+    build: tuple[str, ...] = ()
+    state: tuple[str, ...] = ()
+    method: str = ""
+    torch: bool = False
+    results: int = 1
+    gradients: tuple[str, ...] = ()
+
+
+PLAIN = Way()
+
+
+class ForbiddenCall(Exception):
+    """A task asks for what this call would do."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +115,8 @@ class TaskCases:
     rtol: float
     atol: float
     cases: tuple[Case, ...]
+    way: Way = PLAIN
+    forbidden: tuple[str, ...] = ()  # dotted names of functions and classes that the author may not use
 
     @property
     def points(self) -> float:
@@ -140,7 +178,11 @@ class Checker:
 
 def judge(task: TaskCases, function: Function) -> Verdict:
     """Calls the function on every case, and decides each part."""
-    return decide(task, [call(function, task.required, case.inputs) for case in task.cases])
+    outcomes = [
+        call(function, task.required, case.inputs, way=task.way, forbidden=task.forbidden)
+        for case in task.cases
+    ]
+    return decide(task, outcomes)
 
 
 def decide(task: TaskCases, outcomes: Sequence[Outcome]) -> Verdict:
@@ -149,18 +191,24 @@ def decide(task: TaskCases, outcomes: Sequence[Outcome]) -> Verdict:
     return Verdict(task, tuple(_judge_part(task, part, outcomes, everywhere) for part in task.parts))
 
 
-def call(function: Function, required: Sequence[str], inputs: Inputs) -> Outcome:
+def call(
+    function: Function,
+    required: Sequence[str],
+    inputs: Inputs,
+    *,
+    way: Way = PLAIN,
+    forbidden: Sequence[str] = (),
+) -> Outcome:
     """The outcome of one call on copies of the inputs, of which `required` are passed by position.
 
-    Warnings and output on stderr cost nothing.
+    Warnings and output on stderr cost nothing. A call of what is `forbidden` raises ForbiddenCall.
     """
     given = copy.deepcopy(inputs)
-    named = {name: value for name, value in given.items() if name not in required}
     try:
-        with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
+        with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()), _forbidding(forbidden):
             warnings.simplefilter("ignore")
-            result = function(*(given[name] for name in required), **named)
-            value = _as_array(result)
+            results = _Call(function, required, given, way).results()
+            values = [_as_array(result) for result in results]
     except Exception as error:
         return Outcome(
             error=type(error).__name__,
@@ -168,20 +216,108 @@ def call(function: Function, required: Sequence[str], inputs: Inputs) -> Outcome
             message=str(error),
             line=_line_of(error, function),
         )
-    if value is None:
-        return Outcome(error=_not_an_array(result), changed=_differ(given, inputs))
-    return Outcome(value=value, changed=_differ(given, inputs))
+    odd = [result for result, value in zip(results, values, strict=True) if value is None]
+    if odd:
+        return Outcome(error=_not_an_array(odd[0]), changed=_differ(given, inputs))
+    first, *more = [value for value in values if value is not None]
+    return Outcome(value=first, changed=_differ(given, inputs), more=tuple(more))
+
+
+class _Call:
+    """One call along its way."""
+
+    def __init__(self, function: Function, required: Sequence[str], given: Inputs, way: Way) -> None:
+        self.function, self.required, self.way = function, required, way
+        self.given = {name: self._prepared(name, value) for name, value in given.items()}
+
+    def results(self) -> list[Any]:
+        """The results, then the gradients."""
+        result = self._ask_class() if self.way.kind == "class" else self._ask_function()
+        if self.way.results == 1:
+            results = [result]
+        elif isinstance(result, (tuple, list)) and len(result) == self.way.results:
+            results = list(result)
+        else:
+            return [None if result is None else _Odd(type(result).__name__)]
+        return results + self._gradients(results) if self.way.gradients else results
+
+    def _prepared(self, name: str, value: Any) -> Any:
+        if not self.way.torch or not isinstance(value, np.ndarray):
+            return value
+        tensor = importlib.import_module("torch").from_numpy(value)
+        return tensor.requires_grad_() if name in self.way.gradients else tensor
+
+    def _ask_function(self) -> Any:
+        named = {name: value for name, value in self.given.items() if name not in self.required}
+        return self.function(*(self.given[name] for name in self.required), **named)
+
+    def _ask_class(self) -> Any:
+        built = self.function(**{name: self.given[name] for name in self.way.build})
+        state = {name: self.given[name] for name in self.way.state}
+        if hasattr(built, "load_state_dict"):
+            built.load_state_dict(state)
+            self.given.update((name, built.get_parameter(name)) for name in state)
+        else:
+            for name, value in state.items():
+                setattr(built, name, value)
+        others = [self.given[n] for n in self.given if n not in (*self.way.build, *self.way.state)]
+        return (getattr(built, self.way.method) if self.way.method else built)(*others)
+
+    def _gradients(self, results: list[Any]) -> list[Any]:
+        torch = importlib.import_module("torch")
+        total = sum(
+            (result * torch.cos(torch.arange(result.numel(), dtype=result.dtype)).reshape(result.shape)).sum()
+            for result in results
+        )
+        wanted = [self.given[name] for name in self.way.gradients]
+        return list(torch.autograd.grad(total, wanted, allow_unused=True))
+
+
+class _Odd:
+    """Stands for a result that is not so many as were asked for."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
+@contextlib.contextmanager
+def _forbidding(names: Sequence[str]) -> Iterator[None]:
+    """Calls of these functions raise. A deterrent: who looks for another way to the same code finds it."""
+    codes: dict[Any, str] = {}
+    for name in names:
+        module, _, attribute = name.rpartition(".")
+        if module.split(".")[0] in sys.modules:  # what is not loaded is not called
+            found = getattr(importlib.import_module(module), attribute)
+            found = getattr(found, "forward", found)  # a module of torch is used by calling it
+            found = getattr(found, "__wrapped__", found)
+            codes[getattr(found, "__code__", found)] = name
+    if not codes:
+        yield
+        return
+
+    def watch(frame: Any, event: str, called: Any) -> None:
+        used = frame.f_code if event == "call" else called if event == "c_call" else None
+        with contextlib.suppress(TypeError):  # what can't be hashed
+            if used in codes:
+                raise ForbiddenCall(codes[used])
+
+    before = sys.getprofile()
+    sys.setprofile(watch)
+    try:
+        yield
+    finally:
+        sys.setprofile(before)
 
 
 def agree(first: Outcome, second: Outcome, *, rtol: float, atol: float) -> bool:
     """Whether two outcomes are the same: the same exception, or arrays of one shape and kind, close in value."""
     if first.changed != second.changed or first.error != second.error:
         return False
-    if first.value is None or second.value is None:
-        return first.value is second.value
-    if first.value.shape != second.value.shape or (first.value.dtype == bool) != (second.value.dtype == bool):
-        return False
-    return bool(np.allclose(first.value, second.value, rtol=rtol, atol=atol, equal_nan=True))
+    pairs = list(zip(first.values, second.values, strict=False))
+    return len(first.values) == len(second.values) and all(
+        _alike(one, other) and np.allclose(one, other, rtol=rtol, atol=atol, equal_nan=True)
+        for one, other in pairs
+    )
 
 
 def report(verdict: Verdict, language: str, *, hidden: bool = False) -> str:
@@ -203,6 +339,14 @@ def report(verdict: Verdict, language: str, *, hidden: bool = False) -> str:
     if verdict.points < task.points:
         lines.append(f"  {say['see']}: {task.see}")
     return "\n".join(lines)
+
+
+def way_of(described: dict[str, Any]) -> Way:
+    """The way that `dataclasses.asdict` and JSON made these values of."""
+    values: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in described.items()
+    }
+    return Way(**values)
 
 
 def save_cases(path: str | Path, tasks: Iterable[TaskCases]) -> None:
@@ -263,6 +407,10 @@ def _explaining(task: TaskCases, pairs: list[tuple[Case, Outcome]]) -> list[str]
     ]
 
 
+def _alike(one: np.ndarray, other: np.ndarray) -> bool:
+    return one.shape == other.shape and (one.dtype == bool) == (other.dtype == bool)
+
+
 def _agree(task: TaskCases, first: Outcome, second: Outcome) -> bool:
     return agree(first, second, rtol=task.rtol, atol=task.atol)
 
@@ -281,6 +429,8 @@ def _as_array(result: Any) -> np.ndarray | None:
 
 
 def _not_an_array(result: Any) -> str:
+    if isinstance(result, _Odd):
+        return _RETURNED + result.name
     return _RETURNED + ("None" if result is None else type(result).__name__)
 
 
@@ -311,18 +461,28 @@ def _differences(part: PartVerdict, say: dict[str, str], hidden: bool) -> list[s
     if hidden or right.value is None:
         return []
     given = ", ".join(f"{name} {_brief(value)}" for name, value in part.failed.inputs.items())
-    inputs = f"{say['inputs']} {given}"
-    if outcome.value.shape != right.value.shape:
-        return [inputs, say["shape"].format(expected=right.value.shape, got=outcome.value.shape)]
-    if (outcome.value.dtype == bool) != (right.value.dtype == bool):
-        return [inputs, say["dtype"].format(expected=right.value.dtype, got=outcome.value.dtype)]
-    return [inputs, _first_difference(outcome.value, right.value, say)]
+    return [f"{say['inputs']} {given}", *_values_differ(outcome, right, say)]
+
+
+def _values_differ(outcome: Outcome, right: Outcome, say: dict[str, str]) -> list[str]:
+    """What the first value that differs has otherwise; of several values, which one that is."""
+    for index, (got, expected) in enumerate(zip(outcome.values, right.values, strict=False)):
+        which = say["result"].format(number=index + 1) + " " if right.more else ""
+        if got.shape != expected.shape:
+            return [which + say["shape"].format(expected=expected.shape, got=got.shape)]
+        if not _alike(got, expected):
+            return [which + say["dtype"].format(expected=expected.dtype, got=got.dtype)]
+        if not np.allclose(got, expected, rtol=1e-5, atol=1e-6, equal_nan=True):
+            return [which + _first_difference(got, expected, say)]
+    return [_first_difference(outcome.values[0], right.values[0], say)]
 
 
 def _no_value(outcome: Outcome, say: dict[str, str], hidden: bool) -> list[str]:
     error = str(outcome.error)
     if error.startswith(_RETURNED):
         return [say["returned"].format(got=error.removeprefix(_RETURNED))]
+    if error == ForbiddenCall.__name__:
+        return [say["forbidden"].format(name=outcome.message)]
     message = "" if hidden or not outcome.message else f": {outcome.message}"
     return [f"{say['raised']} {error}{message}", *([f"    {outcome.line}"] if outcome.line else [])]
 
@@ -346,7 +506,8 @@ _RETURNED = "returned "  # begins the error of an outcome that is no exception
 
 def _describe(task: TaskCases, pack: Callable[[Any], Any]) -> dict[str, Any]:
     def outcome(given: Outcome) -> dict[str, Any]:
-        return {"value": pack(given.value), "error": given.error, "changed": given.changed}
+        described = {"value": pack(given.value), "error": given.error, "changed": given.changed}
+        return {**described, "more": [pack(value) for value in given.more]} if given.more else described
 
     return {
         "name": task.name,
@@ -356,6 +517,8 @@ def _describe(task: TaskCases, pack: Callable[[Any], Any]) -> dict[str, Any]:
         "hints": [[name, hint.ko, hint.en] for name, hint in task.hints.items()],
         "see": task.see,
         "tolerance": [task.rtol, task.atol],
+        **({"way": asdict(task.way)} if task.way != PLAIN else {}),
+        **({"forbidden": list(task.forbidden)} if task.forbidden else {}),
         "cases": [
             {
                 "part": case.part,
@@ -373,7 +536,12 @@ def _restore(task: dict[str, Any], arrays: Any) -> TaskCases:
         return arrays[packed["array"]] if "array" in packed else packed["value"]
 
     def outcome(given: dict[str, Any]) -> Outcome:
-        return Outcome(value=unpack(given["value"]), error=given["error"], changed=given["changed"])
+        return Outcome(
+            value=unpack(given["value"]),
+            error=given["error"],
+            changed=given["changed"],
+            more=tuple(unpack(value) for value in given.get("more", [])),
+        )
 
     rtol, atol = task["tolerance"]
     return TaskCases(
@@ -385,6 +553,8 @@ def _restore(task: dict[str, Any], arrays: Any) -> TaskCases:
         see=task["see"],
         rtol=rtol,
         atol=atol,
+        way=way_of(task.get("way", {})),
+        forbidden=tuple(task.get("forbidden", [])),
         cases=tuple(
             Case(
                 part=case["part"],
@@ -407,6 +577,8 @@ _SAY = {
         "raised": "함수가 오류로 끝났습니다:",
         "returned": "배열을 돌려주어야 하는데 {got}을(를) 돌려주었습니다. return 문을 확인하세요.",
         "changed": "입력 배열의 내용이 바뀌었습니다. 입력은 그대로 두고 새 배열을 돌려주세요.",
+        "forbidden": "이 과제에서는 {name}을(를) 쓸 수 없습니다. 직접 구현하세요.",
+        "result": "{number}번째 결과:",
         "inputs": "입력:",
         "shape": "shape이 {expected} 이어야 하는데 {got} 입니다.",
         "dtype": "dtype이 {expected} 이어야 하는데 {got} 입니다.",
@@ -421,6 +593,8 @@ _SAY = {
         "raised": "The function ended in an error:",
         "returned": "An array should come back; {got} did. Look at the return statement.",
         "changed": "The input arrays were changed. Leave them as they are and return a new array.",
+        "forbidden": "This task may not use {name}. Write it yourself.",
+        "result": "Result {number}:",
         "inputs": "Inputs:",
         "shape": "The shape should be {expected}; it is {got}.",
         "dtype": "The dtype should be {expected}; it is {got}.",

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from course_lib.checks import Case, Function, Inputs, PartInfo, TaskCases, Text, call
+from course_lib.checks import PLAIN, Case, Function, Inputs, PartInfo, TaskCases, Text, Way, call
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,10 @@ class Task:
     see: str  # label of the paragraph of the book that explains it
     rtol: float = 1e-5
     atol: float = 1e-6
+    way: Way = PLAIN
+    forbidden: tuple[str, ...] = ()  # dotted names of what an answer may not call
+    seconds: float | None = None  # that a call may take; None: what the examiner gives to every call
+    memory: int | None = None  # bytes by which a call may grow its process; None: as much as the room has
 
     @property
     def points(self) -> float:
@@ -173,6 +177,8 @@ def draw_cases(task: Task, seed: bytes, *, rounds: int = 1, named: bool = True) 
         rtol=task.rtol,
         atol=task.atol,
         cases=(),
+        way=task.way,
+        forbidden=task.forbidden,
     )
     cases = [
         _case(frame, task.reference, mistakes, part, inputs)
@@ -189,8 +195,11 @@ def _case(
     return Case(
         part=part.name,
         inputs=inputs,
-        right=call(reference, frame.required, inputs),
-        mistakes={mistake.name: call(mistake.function, frame.required, inputs) for mistake in mistakes},
+        right=call(reference, frame.required, inputs, way=frame.way),
+        mistakes={
+            mistake.name: call(mistake.function, frame.required, inputs, way=frame.way)
+            for mistake in mistakes
+        },
     )
 
 
