@@ -18,6 +18,7 @@ from course_lib.grading.notebook import read_notebook, write_notebook
 from course_lib.grading.sample import source_as
 from course_lib.release.cells import solution_source, source_notebook
 from course_lib.release.notebooks import is_current, release, require_bank, stale
+from course_lib.release.wheel import WHEEL
 
 ROOT = Path(__file__).parents[1]
 
@@ -190,7 +191,7 @@ def test_release_writes_notebook_data_and_requirements(course: Course) -> None:
     assert sorted(snapshot(course.exercises)) == [
         f"{language}/mini/{name}"
         for language in ("en", "ko")
-        for name in ("cases.npz", "mini.ipynb", "requirements.txt")
+        for name in ("cases.npz", WHEEL, "mini.ipynb", "requirements.txt")
     ]
     # nbgrader copies whatever else lies in the source folder to students
     assert sorted(snapshot(course.nbgrader)) == [
@@ -233,10 +234,33 @@ def test_release_leaves_everything_where_it_fails(course: Course, notebook_text:
     assert snapshot(course.root) == before
 
 
+def test_release_puts_the_library_where_the_requirements_name_it(course: Course) -> None:
+    folder = course.exercises / "en" / "mini"
+    (folder / WHEEL).unlink()
+    assert stale(course, ["mini"]) == []
+    release(course, "mini")
+    assert (folder / "requirements.txt").read_text().splitlines()[-1] == f"./{WHEEL}"
+    assert (folder / WHEEL).is_file()
+
+
+@pytest.mark.parametrize("language", ["ko", "en"])
+def test_release_never_overwrites_work(course: Course, notebook_text: Path, language: str) -> None:
+    path = course.exercises / language / "mini" / "mini.ipynb"
+    notebook = read_notebook(path)
+    cell_of(notebook, "double-solution").execution_count = 1
+    write_notebook(notebook, path)
+    edit(notebook_text, "Double it.", "Double it, please.")
+    before = snapshot(course.root)
+    with pytest.raises(CourseError, match="has been worked in"):
+        release(course, "mini")
+    assert snapshot(course.root) == before
+
+
 def test_release_names_the_repository_that_is_set(course: Course) -> None:
     release(replace(course, repository="https://example.org/course"), "mini")
     lines = (course.exercises / "ko" / "mini" / "requirements.txt").read_text().splitlines()
     assert lines[-1] == "course_lib @ git+https://example.org/course"
+    assert not (course.exercises / "ko" / "mini" / WHEEL).exists()
     assert is_current(course, "mini")
 
 
@@ -355,7 +379,7 @@ def leaks(bank: Bank, exercise: Path) -> list[str]:
 
 
 def allowed_files(bank: Bank) -> set[str]:
-    return {f"{bank.name}.ipynb", "cases.npz", "requirements.txt", ".ipynb_checkpoints"}
+    return {f"{bank.name}.ipynb", "cases.npz", "requirements.txt", WHEEL, ".ipynb_checkpoints"}
 
 
 @pytest.mark.parametrize("language", ["ko", "en"])

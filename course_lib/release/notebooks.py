@@ -22,6 +22,7 @@ from course_lib.grading.notebook import read_notebook, text_of, write_notebook
 from course_lib.grading.workspace import Workspace, generate_release, register
 from course_lib.release.cells import source_notebook
 from course_lib.release.stale import differences
+from course_lib.release.wheel import WHEEL, put_wheel
 
 CASES = "cases.npz"
 
@@ -40,6 +41,8 @@ def release(course: Course, problem_set: str) -> Released:
     """Writes a problem set's exercises and nbgrader's folders; on failure, everything stays as it was."""
     folder = course.require_problem_set(problem_set)
     bank = require_bank(folder)
+    for language in LANGUAGES:
+        _require_unworked(course.exercises / language / problem_set / f"{problem_set}.ipynb")
     with tempfile.TemporaryDirectory() as scratch:
         draft = Path(scratch)
         languages = _derive(course, problem_set, bank, draft)
@@ -53,6 +56,8 @@ def release(course: Course, problem_set: str) -> Released:
             ):  # else another machine's last digits would change files for nothing
                 _replace(new, exercise)
     folders = tuple(course.exercises / language / problem_set for language in languages)
+    for folder in folders if course.repository is None else ():
+        put_wheel(folder)
     return Released(problem_set, folders, len(bank.tasks) + len(bank.written), bank.points)
 
 
@@ -70,6 +75,19 @@ def stale(course: Course, problem_sets: list[str]) -> list[str]:
         if folder.name not in course.problem_sets:
             found.append(f"{folder.relative_to(course.root)} has no solutions/{folder.name}")
     return found
+
+
+def _require_unworked(exercise: Path) -> None:
+    """CourseError where somebody has solved an exercise in its place: a release would overwrite that."""
+    try:
+        cells = read_notebook(exercise).cells
+    except (OSError, ValueError):
+        return
+    if any(cell.get("outputs") or cell.get("execution_count") for cell in cells):
+        raise CourseError(
+            f"{exercise} has been worked in, and a release would overwrite it. "
+            "Move it out of exercises/ and try again."
+        )
 
 
 def is_current(course: Course, problem_set: str) -> bool:
@@ -133,8 +151,8 @@ def _write_exercise(course: Course, released: Any, language: str, cases: Path, f
 
 
 def _requirements(course: Course) -> str:
-    """The packages of an exercise. Without a repository in course.toml, course_lib comes from this checkout."""
-    library = f"course_lib @ git+{course.repository}" if course.repository else "../../.."
+    """The packages of an exercise. Without a repository in course.toml, course_lib is the wheel beside them."""
+    library = f"course_lib @ git+{course.repository}" if course.repository else f"./{WHEEL}"
     lines = ["numpy>=2", "array-api-compat>=1.11", "matplotlib>=3.9", "jupyterlab>=4", library]
     return "# In this folder: pip install -r requirements.txt, then jupyter lab\n" + "\n".join(lines) + "\n"
 
