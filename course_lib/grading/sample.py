@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 import inspect
+import linecache
 import shutil
 import textwrap
 from collections.abc import Callable, Iterable
@@ -72,22 +73,29 @@ def write_sample(students: Iterable[SampleStudent], exercise: Path, folder: Path
 def source_as(function: Callable[..., Any], name: str) -> str:
     """The source of a function under another name, after the imports and helpers that it takes from its file."""
     assert isinstance(function, FunctionType)
-    tree = _Renamed(function.__name__, name).visit(ast.parse(textwrap.dedent(inspect.getsource(function))))
-    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    return _rendered(tree, {function.__name__: name}, function)
+
+
+def _rendered(tree: ast.Module, names: dict[str, str], code: FunctionType) -> str:
+    """The source of `tree`, which holds `code`, with `names` changed and what it needs of its file before it."""
+    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} - set(names)
+    # What it calls by the name that it gets here (the reference, say) has to step aside.
+    names = names | {taken: f"other_{taken}" for taken in used & set(names.values())}
     needed = [
-        _needed(used_name, function.__globals__[used_name], function.__module__)
-        for used_name in sorted(used - {name, "np"})
-        if used_name in function.__globals__
+        _needed(names.get(name, name), code.__globals__[name], code.__module__)
+        for name in sorted(used - {"np"})
+        if name in code.__globals__
     ]
-    return "\n\n".join([*filter(None, needed), ast.unparse(tree)])
+    return "\n\n".join([*filter(None, needed), ast.unparse(_Renamed(names).visit(tree))])
 
 
 class _Renamed(ast.NodeTransformer):
-    def __init__(self, old: str, new: str) -> None:
-        self.old, self.new = old, new
+    def __init__(self, names: dict[str, str]) -> None:
+        self.names = names
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        node.name = self.new if node.name == self.old else node.name
+        node.name = self.names.get(node.name, node.name)
         node.returns = None
         return self.generic_visit(node)
 
@@ -96,7 +104,7 @@ class _Renamed(ast.NodeTransformer):
         return node
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
-        node.id = self.new if node.id == self.old else node.id
+        node.id = self.names.get(node.id, node.id)
         return node
 
 
@@ -105,9 +113,19 @@ def _needed(name: str, value: Any, module: str) -> str:
         return f"import {value.__name__} as {name}"
     if isinstance(value, FunctionType) and value.__module__ == module:
         return source_as(value, name)
+    if isinstance(value, type) and value.__module__ == module:
+        return _class_source(value)
     if hasattr(value, "__module__") and hasattr(value, "__name__"):
         return f"from {value.__module__} import {value.__name__} as {name}"
     return f"{name} = {value!r}"
+
+
+def _class_source(value: type) -> str:
+    """As `source_as`, for a class; inspect finds none of a file that was not imported by its name."""
+    method = next(member for member in vars(value).values() if isinstance(member, FunctionType))
+    file = ast.parse("".join(linecache.getlines(method.__code__.co_filename)))
+    found = next(node for node in file.body if isinstance(node, ast.ClassDef) and node.name == value.__name__)
+    return _rendered(ast.Module([found], []), {value.__name__: value.__name__}, method)
 
 
 def _right(bank: Bank, index: int, everything: float) -> dict[str, Any]:
