@@ -34,6 +34,14 @@ WIDEST = [-1.234e-7 * np.ones(shape) for shape in ((1, 12), (1, 12), (1, 12), (1
 D_K = (1, 4, 16)
 VARIANCES = plots.dot_product_variances(D_K, pairs=50, repeats=3)
 
+HEADS = np.stack([WEIGHTS[:, :2], WEIGHTS[:, 1:3]])
+FACTORS = np.array([1.0, 2.0, 8.0])
+GROWN = FACTORS[:, None] * [[3.0, -1.0, 2.0, 0.5, 1.0]]
+LENGTHS = np.array([0, 7, 14, 28, 56])
+ATTENTION, FFN = 8 * LENGTHS * 7**2 + 4 * LENGTHS**2 * 7, 16 * LENGTHS * 7**2
+CACHES = {"MHA": 17_179_869_184, "GQA": 4_294_967_296, "MQA": 0}
+ROW = [1, 0.5, -1, 2, 0, 1.5, 3, 2.5]
+
 FIGURES: dict[str, Callable[..., Figure]] = {
     "pipeline": lambda **options: plots.pipeline(*STEPS, **options),
     "pipeline of one cell": lambda **options: plots.pipeline([[2]], [[1]], [[1]], [[3]], [[3]], **options),
@@ -44,6 +52,19 @@ FIGURES: dict[str, Callable[..., Figure]] = {
     "variance": lambda **options: plots.dot_product_variance(D_K, VARIANCES, **options),
     "contributions": lambda **options: plots.contributions(AFTER, V[:3], **options),
     "sharpening": lambda **options: plots.sharpening(AFTER, BEFORE, factor=10, **options),
+    "heads": lambda **options: plots.weights_of_heads(HEADS, ["A", "B"], **options),
+    "heads, most": lambda **options: plots.weights_of_heads(
+        np.ones((3, 4, 4)), list("ABCD"), names=["x", "y", "z"], **options
+    ),
+    "sharing": lambda **options: plots.sharing_of_heads(8, (8, 2, 1), **options),
+    "norms": lambda **options: plots.growing_norms(FACTORS, GROWN, SCORES[[0, 0, 0]], GROWN, **options),
+    "flops": lambda **options: plots.attention_and_ffn_flops(LENGTHS, ATTENTION, FFN, d_model=7, **options),
+    "cache": lambda **options: plots.kv_cache(CACHES, **options),
+    "online softmax": lambda **options: plots.online_softmax(ROW, block=3, **options),
+    "causal blocks": lambda **options: plots.causal_blocks(14, block_q=4, block_k=3, **options),
+    "memory": lambda **options: plots.attention_memory(
+        [1e3, 1e4, 1e5], [1e7, 1e9, 1e11], [2e6, 5e6, 4e7], **options
+    ),
 }
 every_figure = pytest.mark.parametrize("draw", FIGURES.values(), ids=FIGURES)
 every_language = pytest.mark.parametrize("language", ["ko", "en"])
@@ -220,6 +241,67 @@ def test_contributions_end_at_the_output() -> None:
         np.testing.assert_allclose(ends, [*np.cumsum(AFTER * V[:3, component]), AFTER @ V[:3, component]])
 
 
+def test_weights_of_heads_show_every_weight() -> None:
+    figure = plots.weights_of_heads(HEADS, ["A", "B"], names=["one", "other"])
+    shown = [text.get_text() for axes in figure.axes for text in axes.texts]
+    assert shown == [f"{weight:.2f}" for weight in HEADS.flat]
+    assert [axes.get_title(loc="left") for axes in figure.axes] == ["one", "other"]
+
+
+def test_sharing_of_heads_joins_neighbours() -> None:
+    (axes,) = plots.sharing_of_heads(6, (2,)).axes
+    ends = [tuple(line.get_xdata()) for line in axes.lines]  # type: ignore[arg-type]
+    assert ends == [(0, 1.0), (1, 1.0), (2, 1.0), (3, 4.0), (4, 4.0), (5, 4.0)]
+
+
+def test_growing_norms_show_the_largest_logit_and_weight() -> None:
+    upper, lower = plots.growing_norms(FACTORS, GROWN, -GROWN, np.zeros_like(GROWN)).axes
+    heights = [line.get_ydata() for line in upper.lines]
+    np.testing.assert_allclose(heights, [3 * FACTORS, 3 * FACTORS, 0 * FACTORS])
+    even = [line.get_ydata() for line in lower.lines][2]
+    np.testing.assert_allclose(even, 1 / 5)
+
+
+def test_attention_and_ffn_flops_mark_the_crossing() -> None:
+    (axes,) = plots.attention_and_ffn_flops(LENGTHS, ATTENTION, FFN, d_model=7).axes
+    ((x,), (y,)) = axes.lines[-1].get_data()
+    assert (x, y) == (14, FFN[2] / 1e9) == (14, ATTENTION[2] / 1e9)
+
+
+def test_kv_cache_writes_gigabytes() -> None:
+    assert {"17.18", "4.29", "0.00"} <= {text.get_text() for text in texts(plots.kv_cache(CACHES))}
+
+
+def test_online_softmax_ends_at_the_whole_sum() -> None:
+    _, lower = plots.online_softmax(ROW, block=3).axes
+    # Six bars: what was kept in each of three blocks, and what each has added.
+    heights = np.reshape([bar.get_height() for bar in lower.patches], (2, 3))  # type: ignore[attr-defined]
+    np.testing.assert_allclose(heights.sum(axis=0)[-1], np.exp(np.array(ROW) - 3).sum())
+    np.testing.assert_allclose(
+        heights[0], [0, heights[1, 0] * np.exp(1 - 2), heights.sum(axis=0)[1] * np.exp(2 - 3)]
+    )
+
+
+def test_causal_blocks_leave_out_those_above_the_diagonal() -> None:
+    (axes,) = plots.causal_blocks(14, block_q=4, block_k=3).axes
+    causal = np.tril(np.ones((14, 14), dtype=bool))
+    kinds = {None: [], "...": [], "////": []}  # type: dict[str | None, list[Any]]
+    for patch in axes.patches:
+        left, top = patch.get_xy()  # type: ignore[attr-defined]
+        right, bottom = left + patch.get_width(), top + patch.get_height()  # type: ignore[attr-defined]
+        kinds[patch.get_hatch()].append(causal[top:bottom, left:right])
+    assert all(block.all() for block in kinds[None])
+    assert all(block.any() and not block.all() for block in kinds["..."])
+    assert not any(block.any() for block in kinds["////"])
+    assert sum(block.size for blocks in kinds.values() for block in blocks) == causal.size
+
+
+def test_attention_memory_draws_what_came_in() -> None:
+    (axes,) = plots.attention_memory([1e3, 1e4], [1e7, 1e9], [2e6, 5e6]).axes
+    assert [list(line.get_ydata()) for line in axes.lines] == [[1e7, 1e9], [2e6, 5e6]]  # type: ignore[arg-type]
+    assert "100 MB" in words(axes.figure)  # type: ignore[arg-type]
+
+
 WRONG: list[tuple[Callable[[], Any], str]] = [
     (lambda: plots.pipeline(SCORES, LOGITS, WEIGHTS, V[:4], WEIGHTS @ V), r"v \(n_k, d_v\).*v \(4, 3\)"),
     (lambda: plots.pipeline(SCORES[0], *STEPS[1:]), r"scores must have two axes: it has shape \(5,\)"),
@@ -239,6 +321,23 @@ WRONG: list[tuple[Callable[[], Any], str]] = [
     (lambda: plots.dot_product_variance((1, 4), VARIANCES), r"one column for each d_k.*\(3, 3\).*\(1, 4\)"),
     (lambda: plots.dot_product_variances((0, 4)), r"widths of at least 1.*\(0, 4\)"),
     (lambda: plots.dot_product_variances((4,), pairs=1), "pairs=1"),
+    (lambda: plots.weights_of_heads(HEADS[0], ["A", "B"]), r"\(heads, n, n\).*\(2, 2\), 2 tokens"),
+    (lambda: plots.weights_of_heads(HEADS, ["A"]), r"\(2, 2, 2\), 1 tokens"),
+    (lambda: plots.sharing_of_heads(8, (3,)), r"must divide heads.*heads is 8, kv_heads is \(3,\)"),
+    (
+        lambda: plots.growing_norms(FACTORS, GROWN, GROWN, GROWN[:2]),
+        r"one row for each factor.*capped \(2, 5\)",
+    ),
+    (lambda: plots.growing_norms(0 * FACTORS, GROWN, GROWN, GROWN), "each factor above 0"),
+    (
+        lambda: plots.attention_and_ffn_flops([1], [1, 2], [1], d_model=7),
+        r"one length: \(1,\), \(2,\), \(1,\)",
+    ),
+    (lambda: plots.kv_cache({}), "one number of bytes or more"),
+    (lambda: plots.online_softmax([1, -np.inf], block=1), r"finite row.*\(2,\)"),
+    (lambda: plots.online_softmax(ROW, block=0), "block is 0"),
+    (lambda: plots.causal_blocks(25, block_q=4, block_k=4), "at most 24 tokens: n is 25"),
+    (lambda: plots.attention_memory([1, 2], [1, 0], [1, 2]), "of one length, above 0"),
 ]
 
 
