@@ -17,8 +17,9 @@ from course_lib.grading.bank import load_bank
 from course_lib.grading.intake import Missing, Submission, Unreadable, collect, repair, stage, submissions_in
 from course_lib.grading.notebook import new_cell, new_notebook, read_notebook, write_notebook
 from course_lib.grading.report import Item, Report, StudentReport, require_writable, write_json
-from course_lib.grading.run import grade, read_verdicts
+from course_lib.grading.run import grade
 from course_lib.grading.sample import sample_class, source_as
+from course_lib.grading.verdicts import read_verdicts
 from course_lib.release.demo import DemoRow, grade_sample
 from course_lib.release.notebooks import release
 

@@ -20,6 +20,7 @@ from course_lib.grading.bank import Bank, Task, draw_cases, load_bank
 from course_lib.grading.notebook import new_output
 from course_lib.grading.rooms import Cell, Ended, Room, Seat, TooLong
 from course_lib.grading.secret import secret_of
+from course_lib.grading.verdicts import LIMITS
 
 # Each part is drawn so many times: what passes by luck once does not pass all.
 ROUNDS = 3
@@ -75,6 +76,7 @@ def examine(notebook: Any, student: str, exam: Exam, room: Room) -> Any:
             if cell.cell_type == "code":
                 outputs, count = sitting.answer(cell)
                 cell.outputs, cell.execution_count = outputs, count
+        executed.metadata[LIMITS] = sitting.limits_hit
         return executed
 
 
@@ -100,6 +102,7 @@ class _Sitting:
         self.deadline = time.monotonic() + exam.limits.notebook
         self.ran: list[str] = []
         self.count = 0
+        self.limits_hit: list[str] = []
         self._stack = ExitStack()
         self._seat: Seat | None = None
 
@@ -122,7 +125,7 @@ class _Sitting:
             cell = self._seated().run(source, seconds=self._seconds(self.exam.limits.cell))
         except (TooLong, Ended) as loss:
             self.leave()
-            return [_error_output(self._say(loss, self.exam.limits.cell))]
+            return [_error_output(self._say(loss, self.exam.limits.cell, f"[{self.count}]"))]
         self.ran.append(source)
         return _outputs(cell, self.count)
 
@@ -143,7 +146,7 @@ class _Sitting:
                 outcomes.append(self._call(name, cases.required, case))
             except (TooLong, Ended) as loss:
                 self.leave()
-                lost = Outcome(error=self._say(loss, self.exam.limits.call))
+                lost = Outcome(error=self._say(loss, self.exam.limits.call, name))
                 return outcomes + [lost] * (len(cases.cases) - len(outcomes))
         return outcomes
 
@@ -167,9 +170,12 @@ class _Sitting:
             raise TooLong("the notebook's time is used up")
         return min(most, left)
 
-    def _say(self, loss: Exception, seconds: float) -> str:
+    def _say(self, loss: Exception, seconds: float, where: str) -> str:
+        """The loss in words, which are kept for whoever grades: `where` is a cell's number or a task."""
         words = _END_IN[self.exam.language]
-        return words["late"].format(seconds=seconds) if isinstance(loss, TooLong) else words["ended"]
+        said = words["late"].format(seconds=seconds) if isinstance(loss, TooLong) else words["ended"]
+        self.limits_hit.append(f"{where}: {said}")
+        return said
 
 
 def _graded_outputs(text: str, points: float, count: int) -> list[Any]:

@@ -28,6 +28,11 @@ def parse_notebook(text: str) -> Any:
     return notebook
 
 
+def notebook_of(content: dict[str, Any]) -> Any:
+    """A notebook that was checked before, from its JSON."""
+    return _nbformat().from_dict(content)
+
+
 def text_of(notebook: Any) -> str:
     """A notebook's file, as one text that ends in one newline."""
     _nbformat().validate(notebook)

@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -47,8 +48,26 @@ class Workspace:
 
     @property
     def gradebook(self) -> str:
-        """The address of the gradebook, as nbgrader's models take it."""
-        return f"sqlite:///{self.root / 'gradebook.db'}"
+        """The address of the gradebook, as nbgrader's models take it: db_url, where nbgrader_config.py sets it."""
+        address = self.configuration.CourseDirectory.get("db_url")
+        return address if isinstance(address, str) else f"sqlite:///{self.root / 'gradebook.db'}"
+
+    @cached_property
+    def configuration(self) -> Any:
+        """What the workspace's nbgrader_config.py sets. CourseError where that can't be read."""
+        from traitlets.config import Config
+        from traitlets.config.loader import PyFileConfigLoader
+
+        path = self.root / "nbgrader_config.py"
+        if not path.is_file():
+            return Config()
+        with nbgrader_at_work():
+            try:
+                return PyFileConfigLoader(path.name, path=str(self.root)).load_config()
+            except Exception as error:  # it is code: anything can come out of it
+                raise CourseError(
+                    f"{path} can't be read ({type(error).__name__}: {error}). Correct it there."
+                ) from error
 
     def notebook(self, step: str, problem_set: str, student: str) -> Path:
         """A student's notebook in the folder of a step: "autograded", say, or ".course/staged"."""
