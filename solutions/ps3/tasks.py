@@ -1,0 +1,1749 @@
+"""Problem set 3, Worked example: the bank of its tasks."""
+
+from fractions import Fraction
+
+import numpy as np
+
+from course_lib.checks import Text
+from course_lib.grading.bank import Bank, Mistake, Part, Task, variant
+
+
+def everywhere(parts):
+    """The names of all parts: what a mistake loses that shows in every case."""
+    return frozenset(part.name for part in parts)
+
+
+def random_mask(rng, n_q, n_k):
+    """Booleans (n_q, n_k): every row has an allowed Key and a masked one."""
+    mask = rng.random((n_q, n_k)) < 0.5
+    mask[:, 0], mask[:, 1] = True, False
+    return np.take_along_axis(mask, rng.permuted(np.tile(np.arange(n_k), (n_q, 1)), axis=1), axis=1)
+
+
+def random_weights(rng, *shape):
+    """Rows that sum to 1, each with its stress on a Key of its own, so that none is nearly a mixture of others."""
+    weights = rng.dirichlet(np.ones(shape[-1]), shape[:-1])
+    places = rng.permutation(shape[-1])[np.arange(shape[-2]) % shape[-1]]
+    return 0.5 * weights + 0.5 * np.eye(shape[-1])[places]
+
+
+# --- Task 1: contributions ------------------------------------------------------------------------------------
+
+
+def contributions(weights, v):
+    """weights (..., n_q, n_k), v (..., n_k, d_v) -> (..., n_q, n_k, d_v): what each Value adds to each output"""
+    shares = weights[..., None]
+    return np.where(shares == 0, 0.0, shares * v[..., None, :, :])
+
+
+def draw_contributions(rng):
+    return [{"weights": random_weights(rng, 5, 7), "v": rng.normal(size=(7, 3))}]
+
+
+def draw_contribution_batches(rng):
+    return [
+        {"weights": random_weights(rng, 2, 5, 7), "v": rng.normal(size=(2, 7, 3))},
+        {"weights": random_weights(rng, 2, 3, 5, 7), "v": rng.normal(size=(3, 7, 11))},
+    ]
+
+
+def draw_broken_values(rng):
+    weights, v = random_weights(rng, 5, 7), rng.normal(size=(7, 3))
+    nobody, infinite, somebody = rng.permutation(7)[:3]
+    weights[:, [nobody, infinite]] = 0.0
+    weights[:3, somebody], weights[3:, somebody] = 0.0, 0.5
+    weights[rng.integers(3)] = 0.0
+    v[nobody], v[infinite], v[somebody] = np.nan, np.inf, np.nan
+    return [{"weights": weights, "v": v}]
+
+
+CONTRIBUTION_PARTS = (
+    Part("queries", 2, Text("Query 여럿", "several Queries"), draw_contributions),
+    Part("batches", 1, Text("broadcast되는 batch", "batches that broadcast"), draw_contribution_batches),
+    Part(
+        "masked", 1, Text("weight 0 인 자리의 NaN과 ∞", "NaN and ∞ where the weight is 0"), draw_broken_values
+    ),
+)
+
+
+def nan_removed_in_place(weights, v):
+    v[~np.isfinite(v)] = 0.0
+    return weights[..., None] * v[..., None, :, :]
+
+
+def contributions_by_einsum(weights, v):
+    with np.errstate(invalid="ignore"):
+        product = np.einsum("...ij,...jd->...ijd", weights, v)
+    return np.where((weights > 0)[..., None], product, 0.0)
+
+
+def contributions_by_loops(weights, v):
+    batch = np.broadcast_shapes(weights.shape[:-2], v.shape[:-2])
+    weights = np.broadcast_to(weights, batch + weights.shape[-2:])
+    v = np.broadcast_to(v, batch + v.shape[-2:])
+    result = np.zeros((*weights.shape, v.shape[-1]))
+    for *b, i, j in np.ndindex(weights.shape):
+        if weights[(*b, i, j)] != 0:
+            result[(*b, i, j)] = weights[(*b, i, j)] * v[(*b, j)]
+    return result
+
+
+def contributions_query_by_query(weights, v):
+    """One Query after another, its weights beside the Values as a column, unread Values replaced before."""
+
+    def of_one_query(i):
+        column = weights[..., i, :, None]
+        return column * np.where(column == 0, 0.0, v)
+
+    return np.stack([of_one_query(i) for i in range(weights.shape[-2])], axis=-3)
+
+
+def contributions_in_torch(weights, v):
+    import torch
+
+    shares, v = torch.as_tensor(weights).unsqueeze(-1), torch.as_tensor(v).unsqueeze(-3)
+    return (shares * v).masked_fill(shares == 0, 0.0)
+
+
+def contributions_in_float32(weights, v):
+    return contributions(weights.astype(np.float32), v.astype(np.float32))
+
+
+CONTRIBUTIONS = Task(
+    name="contributions",
+    reference=contributions,
+    parts=CONTRIBUTION_PARTS,
+    see="worked-example.html#worked-example-output",
+    mistakes=(
+        Mistake(
+            variant(
+                contributions,
+                "summed_already",
+                ("np.where(shares == 0, 0.0, shares * v[..., None, :, :])", "weights @ v"),
+            ),
+            Text(
+                "이미 더한 output입니다. 더하기 전에 Key마다 하나씩, shape은 (..., n_q, n_k, d_v) 입니다.",
+                "This is the output, summed already. Before the sum there is one a Key: (..., n_q, n_k, d_v).",
+            ),
+            everywhere(CONTRIBUTION_PARTS),
+        ),
+        Mistake(
+            variant(
+                contributions,
+                "one_query_expected",
+                (
+                    "np.where(shares == 0, 0.0, shares * v[..., None, :, :])",
+                    "np.swapaxes(weights, -1, -2) * v",
+                ),
+            ),
+            Text(
+                "Query가 하나일 때의 식(weights.T * v)입니다. 여럿이면 Query 축이 따로 있어야 합니다: weights[..., None].",
+                "This is the formula for a single Query (weights.T * v). Several need an axis of their own: "
+                "weights[..., None].",
+            ),
+            everywhere(CONTRIBUTION_PARTS),
+        ),
+        Mistake(
+            variant(
+                contributions,
+                "keys_before_queries",
+                (
+                    "np.where(shares == 0, 0.0, shares * v[..., None, :, :])",
+                    "np.swapaxes(np.where(shares == 0, 0.0, shares * v[..., None, :, :]), -3, -2)",
+                ),
+            ),
+            Text(
+                "Key 축이 Query 축보다 앞에 있습니다. 순서는 (..., n_q, n_k, d_v) 입니다.",
+                "The Key axis comes before the Query axis. The order is (..., n_q, n_k, d_v).",
+            ),
+            everywhere(CONTRIBUTION_PARTS),
+        ),
+        Mistake(
+            variant(contributions, "query_axis_of_values_missing", ("v[..., None, :, :]", "v")),
+            Text(
+                "v 에 batch 축이 있으면 그 축이 Query 축과 맞물립니다. v[..., None, :, :] 로 Query 자리를 비워 두세요.",
+                "Where v has batch axes, they meet the Query axis here. Leave room for it: v[..., None, :, :].",
+            ),
+            frozenset({"batches"}),
+        ),
+        Mistake(
+            variant(
+                contributions,
+                "zero_times_nan",
+                ("np.where(shares == 0, 0.0, shares * v[..., None, :, :])", "shares * v[..., None, :, :]"),
+            ),
+            Text(
+                "0 × NaN 은 NaN이고 0 × ∞ 도 NaN입니다. weight가 0 이면 기여는 0 입니다: np.where 로 고르세요.",
+                "0 × NaN is NaN, and so is 0 × ∞. Where the weight is 0 the contribution is 0: select with np.where.",
+            ),
+            frozenset({"masked"}),
+        ),
+        Mistake(
+            variant(
+                contributions,
+                "every_nan_hidden",
+                (
+                    "np.where(shares == 0, 0.0, shares * v[..., None, :, :])",
+                    "shares * np.nan_to_num(v)[..., None, :, :]",
+                ),
+            ),
+            Text(
+                "모든 NaN을 0 으로 바꾸었습니다. 읽는 Query에게는 NaN이 보여야 합니다. weight가 0 인 자리만 0 입니다.",
+                "Every NaN is replaced. A Query that does read the Value must see it; 0 belongs only where the weight is 0.",
+            ),
+            frozenset({"masked"}),
+        ),
+        Mistake(
+            variant(
+                contributions,
+                "shares_of_the_output",
+                (
+                    "return np.where(shares == 0, 0.0, shares * v[..., None, :, :])",
+                    "parts = np.where(shares == 0, 0.0, shares * v[..., None, :, :])\n"
+                    "    return parts / parts.sum(axis=-2, keepdims=True)",
+                ),
+            ),
+            Text(
+                "output으로 나눈 비율입니다. 기여는 더하면 output이 되는 값 그대로입니다.",
+                "These are shares, divided by the output. A contribution is what is added, as it is.",
+            ),
+            everywhere(CONTRIBUTION_PARTS),
+        ),
+        Mistake(
+            variant(
+                contributions,
+                "weights_rounded_first",
+                ("weights[..., None]", "np.round(weights, 2)[..., None]"),
+            ),
+            Text(
+                "두 자리로 반올림한 weights로 계산했습니다. 반올림은 보여 줄 때만 합니다.",
+                "This computes with weights rounded to two decimals. Round for showing only.",
+            ),
+            everywhere(CONTRIBUTION_PARTS),
+        ),
+        Mistake(
+            variant(
+                contributions,
+                "running_sums",
+                (
+                    "np.where(shares == 0, 0.0, shares * v[..., None, :, :])",
+                    "np.cumsum(np.where(shares == 0, 0.0, shares * v[..., None, :, :]), axis=-2)",
+                ),
+            ),
+            Text(
+                "Keys를 따라 쌓은 합입니다. Key마다 자기 기여만 적습니다.",
+                "These are sums that grow along the Keys. Each Key has its own contribution alone.",
+            ),
+            everywhere(CONTRIBUTION_PARTS),
+        ),
+        Mistake(
+            variant(
+                contributions,
+                "lengths_of_contributions",
+                (
+                    "np.where(shares == 0, 0.0, shares * v[..., None, :, :])",
+                    "np.linalg.norm(np.where(shares == 0, 0.0, shares * v[..., None, :, :]), axis=-1)",
+                ),
+            ),
+            Text(
+                "기여의 길이(norm)입니다. 기여는 d_v 개의 성분을 가진 vector입니다.",
+                "These are the contributions' lengths. A contribution is a vector with d_v components.",
+            ),
+            everywhere(CONTRIBUTION_PARTS),
+        ),
+        Mistake(
+            nan_removed_in_place,
+            Text(
+                "입력 v 의 NaN을 제자리에서 지웠습니다. 입력은 그대로 두고, 결과에서 weight가 0 인 자리만 0 으로 두세요.",
+                "NaN is removed from the input v itself. Leave the input as it is; in the result, put 0 where the weight "
+                "is 0.",
+            ),
+            frozenset({"masked"}),
+        ),
+    ),
+    right_answers=(
+        contributions_by_einsum,
+        contributions_by_loops,
+        contributions_query_by_query,
+        contributions_in_torch,
+        contributions_in_float32,
+    ),
+)
+
+
+# --- Task 2: sharpen ------------------------------------------------------------------------------------------
+
+
+def sharpen(logits, factors):
+    """logits (..., n_q, n_k), factors (n,) -> weights (n, ..., n_q, n_k); a factor np.inf means the limit"""
+    allowed = ~np.isneginf(logits)
+    largest = allowed & (logits == logits.max(axis=-1, keepdims=True))
+    finite = np.where(allowed, logits, 0.0)
+    results = []
+    for factor in factors:
+        if np.isinf(factor):
+            exponentials = np.where(largest, 1.0, 0.0)
+        else:
+            multiplied = np.where(allowed, factor * finite, -np.inf)
+            highest = multiplied.max(axis=-1, keepdims=True)
+            exponentials = np.exp(multiplied - np.where(np.isneginf(highest), 0.0, highest))
+        total = exponentials.sum(axis=-1, keepdims=True)
+        results.append(exponentials / np.where(total == 0, 1.0, total))
+    return np.stack(results)
+
+
+def distinct_logits(rng, *shape):
+    """Eighths, exact in every precision, and no two alike in a row."""
+    return rng.permuted(np.broadcast_to(np.arange(-8, 9) / 8, (*shape[:-1], 17)), axis=-1)[..., : shape[-1]]
+
+
+def draw_factors(rng):
+    return [
+        {"logits": distinct_logits(rng, 5, 7), "factors": np.array([1.0, 10.0, float(rng.integers(2, 6))])}
+    ]
+
+
+def draw_logit_batches(rng):
+    return [{"logits": distinct_logits(rng, 2, 5, 7), "factors": np.array([0.5, 3.0, 10.0])}]
+
+
+def draw_limit(rng):
+    tied = np.array([[4.0, 4, 1, 2, 0], [4, 4, 4, 1, 3], [4, 1, 2, 3, 0]])
+    batch = np.broadcast_to(tied - rng.integers(1, 8), (2, 3, 5))
+    return [
+        {"logits": rng.permuted(logits, axis=-1), "factors": np.array([1.0, np.inf])}
+        for logits in (batch[0], batch)
+    ]
+
+
+def draw_masked_logits(rng):
+    logits = np.where(random_mask(rng, 5, 7), distinct_logits(rng, 5, 7), -np.inf)
+    logits[rng.integers(5)] = -np.inf
+    return [{"logits": logits, "factors": np.array([0.0, 2.0, -1.0, np.inf])}]
+
+
+def draw_huge_factors(rng):
+    # Whole numbers times a whole number: exact in float32. The winner takes all, or two share.
+    logits = rng.permuted(np.array([[3.0, 3, 1, 2, -4], [3, 0, 1, -4, -4], [2, 2, 1, -1, 0]]), axis=1)
+    return [{"logits": logits, "factors": np.array([1e4, -1e4])}]
+
+
+SHARP_PARTS = (
+    Part("factors", 1, Text("여러 배", "several factors"), draw_factors),
+    Part("batches", 1, Text("batch 축", "batch axes"), draw_logit_batches),
+    Part("limit", 1, Text("극한과 비긴 Keys", "the limit, and tied Keys"), draw_limit),
+    Part(
+        "masked", 1, Text("가려진 Keys; 0배, 음수 배", "masked Keys; factors 0 and below"), draw_masked_logits
+    ),
+    Part("huge", 1, Text("±10000배", "factors of ±10000"), draw_huge_factors),
+)
+
+
+def first_of_the_tied(logits, factors):
+    weights = sharpen(logits, factors)
+    first = np.arange(logits.shape[-1]) == logits.argmax(axis=-1)[..., None]
+    return np.where(np.isinf(factors).reshape(-1, *[1] * logits.ndim), first & ~np.isneginf(logits), weights)
+
+
+def sharpened_in_place(logits, factors):
+    results = []
+    for factor in factors:
+        results.append(sharpen(logits, [factor])[0])
+        logits -= np.where(np.isneginf(logits), 0.0, 1.0)
+    return np.stack(results)
+
+
+def sharpen_by_power(logits, factors):
+    """Ratios of weights to a power: exp of a gap times the factor, measured from whichever Key wins."""
+    open_ = np.isfinite(logits)
+    results = np.zeros((len(factors), *logits.shape))
+    for result, factor in zip(results, factors, strict=True):
+        winner = np.where(open_, logits * np.sign(factor) if factor else 0.0, -np.inf).max(-1, keepdims=True)
+        with np.errstate(invalid="ignore"):
+            gap = np.where(open_, winner - (logits * np.sign(factor) if factor else 0.0), np.inf)
+            power = np.where(gap == 0, 1.0, np.exp(-abs(factor) * gap) if factor else 0.0)
+        result[:] = power * open_ / np.maximum((power * open_).sum(-1, keepdims=True), 1)
+    return results
+
+
+def sharpen_by_loops(logits, factors):
+    results = np.zeros((len(factors), *logits.shape))
+    for n, *row in np.ndindex(len(factors), *logits.shape[:-1]):
+        row, factor = tuple(row), factors[n]
+        keys = [j for j in range(logits.shape[-1]) if logits[row][j] > -np.inf]
+        if factor == np.inf:
+            top = max((logits[row][j] for j in keys), default=None)
+            shares = [float(logits[row][j] == top) for j in keys]
+        else:
+            multiplied = [factor * logits[row][j] for j in keys]
+            shares = [np.exp(x - max(multiplied)) for x in multiplied]
+        for j, share in zip(keys, shares, strict=True):
+            results[(n, *row, j)] = share / sum(shares)
+    return results
+
+
+def sharpen_at_once(logits, factors):
+    """All factors in one array; the limit as so large a factor that exp of the next gap is 0."""
+    column = np.reshape(np.where(np.isinf(factors), 1e300, factors), (-1, *[1] * logits.ndim))
+    shift = np.max(np.where(np.isfinite(logits), logits, -1e300), axis=-1, keepdims=True)
+    least = np.min(np.where(np.isfinite(logits), logits, 1e300), axis=-1, keepdims=True)
+    gaps = np.where(np.isfinite(logits), logits - np.where(column < 0, least, shift), 0.0)
+    shares = np.where(np.isfinite(logits), np.exp(np.clip(column * gaps, -1e4, 0.0)), 0.0)
+    return np.nan_to_num(shares / shares.sum(axis=-1, keepdims=True))
+
+
+def sharpen_in_torch(logits, factors):
+    import torch
+
+    logits = torch.as_tensor(logits)
+    masked = torch.isneginf(logits)
+    results = []
+    for factor in factors.tolist():
+        if factor == float("inf"):
+            multiplied = torch.zeros_like(logits).masked_fill(
+                logits < logits.amax(-1, keepdim=True), -torch.inf
+            )
+        else:
+            multiplied = factor * logits.masked_fill(masked, 0.0)
+        results.append(multiplied.masked_fill(masked, -torch.inf).softmax(-1).nan_to_num(0.0))
+    return torch.stack(results)
+
+
+def sharpen_in_float32(logits, factors):
+    return sharpen(logits.astype(np.float32), factors.astype(np.float32))
+
+
+SHARPEN = Task(
+    name="sharpen",
+    reference=sharpen,
+    parts=SHARP_PARTS,
+    see="worked-example.html#worked-example-sharpening",
+    mistakes=(
+        Mistake(
+            variant(
+                sharpen,
+                "weights_multiplied",
+                ("factor * finite", "finite"),
+                (
+                    "results.append(exponentials / np.where(total == 0, 1.0, total))",
+                    "results.append(factor * exponentials / np.where(total == 0, 1.0, total))",
+                ),
+            ),
+            Text(
+                "weights를 곱했습니다. 배수는 Softmax 앞의 logits에 곱해야 하고, 그러면 row의 합은 여전히 1 입니다.",
+                "The weights are multiplied. The factor belongs on the logits, before Softmax, and rows go on summing to 1.",
+            ),
+            everywhere(SHARP_PARTS),
+        ),
+        Mistake(
+            variant(sharpen, "divided_by_factor", ("factor * finite", "finite / factor")),
+            Text(
+                "logits를 배수로 나누었습니다(temperature). 곱하면 sharp해지고 나누면 고르게 펴집니다.",
+                "The logits are divided by the factor (a temperature). Multiplying sharpens; dividing evens out.",
+            ),
+            everywhere(SHARP_PARTS) - {"limit"},
+        ),
+        Mistake(
+            variant(sharpen, "factors_last", ("np.stack(results)", "np.stack(results, axis=-1)")),
+            Text(
+                "배수의 축이 마지막에 있습니다. 맨 앞입니다: (n, ..., n_q, n_k).",
+                "The axis of the factors comes last. It comes first: (n, ..., n_q, n_k).",
+            ),
+            everywhere(SHARP_PARTS),
+        ),
+        Mistake(
+            variant(sharpen, "first_factor_only", ("np.stack(results)", "results[0]")),
+            Text(
+                "첫 배수의 결과만 돌려주었습니다. 배수마다 하나씩 쌓습니다.",
+                "Only the first factor's result comes back. Stack one for each factor.",
+            ),
+            everywhere(SHARP_PARTS),
+        ),
+        Mistake(
+            variant(
+                sharpen,
+                "infinity_multiplied",
+                ("if np.isinf(factor)", "if False"),
+            ),
+            Text(
+                "np.inf 를 곱하면 ∞ − ∞ 와 ∞ × 0 이 NaN이 됩니다. 극한은 식으로 따로 정하세요.",
+                "Multiplying by np.inf meets ∞ − ∞ and ∞ × 0, which are NaN. Settle the limit apart.",
+            ),
+            frozenset({"limit", "masked"}),
+        ),
+        Mistake(
+            first_of_the_tied,
+            Text(
+                "argmax로 첫 Key 하나만 골랐습니다. 가장 큰 logit이 m 개로 비기면 극한에서도 저마다 1/m 입니다.",
+                "argmax picks the first Key alone. Where m logits tie for the largest, each keeps 1/m in the limit.",
+            ),
+            frozenset({"limit"}),
+        ),
+        Mistake(
+            variant(
+                sharpen,
+                "one_for_each_of_the_tied",
+                (
+                    "total = exponentials.sum(axis=-1, keepdims=True)",
+                    "total = 1.0 if np.isinf(factor) else exponentials.sum(axis=-1, keepdims=True)",
+                ),
+            ),
+            Text(
+                "비긴 Keys가 저마다 1 을 받았습니다. row의 합은 극한에서도 1 이므로 나누어 가집니다.",
+                "Each of the tied Keys got 1. A row sums to 1 in the limit too, so they share it.",
+            ),
+            frozenset({"limit"}),
+        ),
+        Mistake(
+            variant(sharpen, "dead_row_in_the_limit", ("largest = allowed & (logits", "largest = (logits")),
+            Text(
+                "모두 가려진 row에서는 −∞ == −∞ 이므로 모든 Keys가 '가장 크다'고 나옵니다. 볼 수 있는 Key 가운데서만 고르세요.",
+                "In a row that is masked throughout, −∞ == −∞ makes every Key the largest. Choose among allowed Keys only.",
+            ),
+            frozenset({"masked"}),
+        ),
+        Mistake(
+            variant(
+                sharpen,
+                "masked_multiplied",
+                ("np.where(allowed, factor * finite, -np.inf)", "factor * logits"),
+            ),
+            Text(
+                "−∞ 에도 배수를 곱했습니다: 0 × (−∞) 는 NaN, −1 × (−∞) 는 +∞ 입니다. 가려진 자리는 −∞ 로 남깁니다.",
+                "−∞ is multiplied as well: 0 × (−∞) is NaN, and −1 × (−∞) is +∞. A masked place stays −∞.",
+            ),
+            frozenset({"masked"}),
+        ),
+        Mistake(
+            variant(
+                sharpen,
+                "even_over_all_at_zero",
+                (
+                    "np.where(allowed, factor * finite, -np.inf)",
+                    "np.where(allowed | (factor == 0), factor * finite, -np.inf)",
+                ),
+            ),
+            Text(
+                "0배에서 가려진 Keys도 비중을 받았습니다. 고르게 나누되 볼 수 있는 Keys 사이에서만 나눕니다.",
+                "With factor 0, masked Keys took weight. The even share goes to allowed Keys alone.",
+            ),
+            frozenset({"masked"}),
+        ),
+        Mistake(
+            variant(
+                sharpen,
+                "no_maximum_subtracted",
+                ("multiplied - np.where(np.isneginf(highest), 0.0, highest)", "multiplied"),
+            ),
+            Text(
+                "최댓값을 빼지 않아 exp가 넘쳤습니다. 배수가 클수록 먼저 일어나는 일입니다.",
+                "Without the maximum subtracted, exp overflows, the sooner the larger the factor.",
+            ),
+            frozenset({"huge"}),
+        ),
+        Mistake(
+            variant(
+                sharpen,
+                "maximum_before_multiplying",
+                (
+                    "multiplied - np.where(np.isneginf(highest), 0.0, highest)",
+                    "multiplied - factor * np.max(finite, axis=-1, keepdims=True, initial=-9.0, where=allowed)",
+                ),
+            ),
+            Text(
+                "곱하기 전의 최댓값을 뺐습니다. 음수를 곱하면 순서가 뒤집혀 exp가 넘칩니다. 곱한 뒤의 최댓값을 빼세요.",
+                "The maximum from before multiplying is subtracted. A negative factor reverses the order, and exp "
+                "overflows. Subtract the maximum of what is multiplied.",
+            ),
+            frozenset({"huge"}),
+        ),
+        Mistake(
+            variant(
+                sharpen,
+                "softmax_over_queries",
+                ("multiplied.max(axis=-1", "multiplied.max(axis=-2"),
+                ("exponentials.sum(axis=-1", "exponentials.sum(axis=-2"),
+            ),
+            Text(
+                "Softmax가 Query 축을 따라 계산되었습니다. Key 축(axis=-1)입니다.",
+                "Softmax runs over the Queries here. It runs over the Keys: axis=-1.",
+            ),
+            everywhere(SHARP_PARTS),
+        ),
+        Mistake(
+            variant(
+                sharpen,
+                "dead_row_undefined",
+                ("np.where(np.isneginf(highest), 0.0, highest)", "highest"),
+                ("np.where(total == 0, 1.0, total)", "total"),
+            ),
+            Text(
+                "모두 가려진 row가 NaN입니다. 배수가 무엇이든 그 weights는 0 입니다.",
+                "A row that is masked throughout became NaN. Its weights are 0 whatever the factor.",
+            ),
+            frozenset({"masked"}),
+        ),
+        Mistake(
+            sharpened_in_place,
+            Text(
+                "입력 logits를 제자리에서 바꾸었습니다 (-=, *=). 배수마다 처음 logits에서 다시 시작하세요.",
+                "The input logits are changed in place (-=, *=). Start from the given logits for each factor.",
+            ),
+            everywhere(SHARP_PARTS),
+        ),
+    ),
+    right_answers=(
+        sharpen_by_power,
+        sharpen_by_loops,
+        sharpen_at_once,
+        sharpen_in_torch,
+        sharpen_in_float32,
+    ),
+)
+
+
+# --- Task 3: attention_in_columns -----------------------------------------------------------------------------
+
+
+def attention_in_columns(q, k, v, mask=None):
+    """q (..., d_k, n_q), k (..., d_k, n_k), v (..., d_v, n_k), mask (..., n_k, n_q) -> (..., d_v, n_q)"""
+    logits = np.swapaxes(k, -1, -2) @ q / np.sqrt(q.shape[-2])
+    if mask is not None:
+        logits = np.where(mask, logits, -np.inf)
+    highest = logits.max(axis=-2, keepdims=True)
+    exponentials = np.exp(logits - np.where(np.isneginf(highest), 0.0, highest))
+    total = exponentials.sum(axis=-2, keepdims=True)
+    return v @ (exponentials / np.where(total == 0, 1.0, total))
+
+
+def random_columns(rng):
+    return {"q": rng.normal(size=(3, 5)), "k": rng.normal(size=(3, 7)), "v": rng.normal(size=(2, 7))}
+
+
+def column_mask(rng):
+    return random_mask(rng, 5, 7).T.copy()
+
+
+def draw_columns(rng):
+    wide = {"q": rng.normal(size=(11, 5)), "k": rng.normal(size=(11, 7)), "v": rng.normal(size=(2, 7))}
+    return [random_columns(rng), wide]
+
+
+def draw_column_batches(rng):
+    return [
+        {"q": rng.normal(size=(2, 3, 5)), "k": rng.normal(size=(2, 3, 7)), "v": rng.normal(size=(2, 11, 7))},
+        {"q": rng.normal(size=(2, 13, 3, 5)), "k": rng.normal(size=(13, 3, 7)), "v": rng.normal(size=(2, 7))},
+    ]
+
+
+def draw_masked_columns(rng):
+    inputs, mask = random_columns(rng), column_mask(rng)
+    hidden = rng.integers(7)
+    mask[hidden] = False
+    mask[(hidden + 1) % 7, ~mask.any(axis=0)] = True
+    inputs["v"][:, hidden] = 1e3
+    return [{**inputs, "mask": mask}]
+
+
+def draw_dead_column(rng):
+    mask = column_mask(rng)
+    mask[:, rng.integers(5)] = False
+    return [{**random_columns(rng), "mask": mask}]
+
+
+def draw_extreme_columns(rng):
+    # The largest score wins by far, so that the answer is exact in every precision that does not overflow.
+    inputs = random_columns(rng)
+    inputs["q"] = rng.integers(1, 4, (3, 5)).astype(float)
+    inputs["k"] = 1e4 * rng.permutation(np.arange(-3.0, 4.0)) * np.ones((3, 7))
+    far_below = {**inputs, "k": np.zeros((3, 7)), "mask": np.zeros((7, 5), dtype=bool)}
+    allowed = rng.integers(7)
+    far_below["k"][:, allowed] = -1e10
+    far_below["mask"][allowed] = True
+    return [inputs, far_below]
+
+
+COLUMN_PARTS = (
+    Part("plain", 1, Text("mask 없이", "no mask"), draw_columns),
+    Part("batches", 1, Text("broadcast되는 batch", "batches that broadcast"), draw_column_batches),
+    Part("masked", 1, Text("mask (n_k, n_q)", "a mask (n_k, n_q)"), draw_masked_columns),
+    Part("dead", 1, Text("볼 Key가 없는 Query", "a Query that may attend to no Key"), draw_dead_column),
+    Part(
+        "extremes",
+        1,
+        Text("아주 크거나 작은 scores", "very large and very small scores"),
+        draw_extreme_columns,
+    ),
+)
+MODERATE = everywhere(COLUMN_PARTS) - {"extremes"}
+
+
+def attention_in_rows(q, k, v, mask=None):
+    """The usual four operations, for rows (..., n, d)."""
+    logits = q @ np.swapaxes(k, -1, -2) / np.sqrt(q.shape[-1])
+    if mask is not None:
+        logits = np.where(mask, logits, -np.inf)
+    shifted = np.exp(logits - np.nan_to_num(logits.max(axis=-1, keepdims=True), neginf=0.0))
+    return shifted / np.maximum(shifted.sum(axis=-1, keepdims=True), 1e-300) @ v
+
+
+def rows_taken_for_columns(q, k, v, mask=None):
+    return attention_in_rows(q, k, v, mask)
+
+
+def mask_left_as_it_is(q, k, v, mask=None):
+    q, k, v = (np.swapaxes(x, -1, -2) for x in (q, k, v))
+    return np.swapaxes(attention_in_rows(q, k, v, mask), -1, -2)
+
+
+def through_rows(q, k, v, mask=None):
+    q, k, v = (np.moveaxis(x, -1, -2) for x in (q, k, v))
+    mask = None if mask is None else np.swapaxes(mask, -1, -2)
+    return np.swapaxes(attention_in_rows(q, k, v, mask), -1, -2)
+
+
+def columns_by_loops(q, k, v, mask=None):
+    batch = np.broadcast_shapes(q.shape[:-2], k.shape[:-2], v.shape[:-2])
+    q, k, v = (np.broadcast_to(x, batch + x.shape[-2:]) for x in (q, k, v))
+    n_k, n_q = k.shape[-1], q.shape[-1]
+    allowed = np.broadcast_to(True if mask is None else mask, (*batch, n_k, n_q))
+    output = np.zeros((*batch, v.shape[-2], n_q))
+    for *b, i in np.ndindex((*batch, n_q)):
+        b = tuple(b)
+        keys = [j for j in range(n_k) if allowed[b][j, i]]
+        logits = [k[b][:, j] @ q[b][:, i] / q.shape[-2] ** 0.5 for j in keys]
+        shares = [np.exp(x - max(logits)) for x in logits]
+        for share, j in zip(shares, keys, strict=True):
+            output[b][:, i] += share / sum(shares) * v[b][:, j]
+    return output
+
+
+def columns_by_einsum(q, k, v, mask=None):
+    logits = np.einsum("...dj,...di->...ji", k, q) * q.shape[-2] ** -0.5
+    allowed = np.ones_like(logits, dtype=bool) if mask is None else np.broadcast_to(mask, logits.shape)
+    highest = np.max(logits, axis=-2, keepdims=True, where=allowed, initial=-1e300)
+    shares = np.where(allowed, np.exp(np.where(allowed, logits - highest, 0.0)), 0.0)
+    weights = shares / np.maximum(shares.sum(axis=-2, keepdims=True), 1)
+    return np.einsum("...ej,...ji->...ei", v, weights)
+
+
+def columns_in_torch(q, k, v, mask=None):
+    import torch
+
+    q, k, v = (torch.as_tensor(x) for x in (q, k, v))
+    logits = k.transpose(-1, -2) @ q / q.shape[-2] ** 0.5
+    if mask is not None:
+        logits = logits.masked_fill(~torch.as_tensor(mask), -torch.inf)
+    return v @ logits.softmax(dim=-2).nan_to_num(0.0)
+
+
+def columns_in_float32(q, k, v, mask=None):
+    return attention_in_columns(*(x.astype(np.float32) for x in (q, k, v)), mask)
+
+
+ATTENTION_IN_COLUMNS = Task(
+    name="attention_in_columns",
+    reference=attention_in_columns,
+    parts=COLUMN_PARTS,
+    see="worked-example.html#worked-example-notation",
+    mistakes=(
+        Mistake(
+            rows_taken_for_columns,
+            Text(
+                "row 표기의 식 QKᵀ 를 그대로 썼습니다. column 표기에서는 d_k 축이 앞에 있으므로 KᵀQ 입니다.",
+                "This is the formula for rows, QKᵀ, as it stands. With columns the d_k axis comes first: KᵀQ.",
+            ),
+            everywhere(COLUMN_PARTS),
+        ),
+        Mistake(
+            variant(
+                attention_in_columns,
+                "softmax_over_queries",
+                ("logits.max(axis=-2", "logits.max(axis=-1"),
+                ("exponentials.sum(axis=-2", "exponentials.sum(axis=-1"),
+            ),
+            Text(
+                "Softmax가 마지막 축, 곧 Query 축을 따라 계산되었습니다. KᵀQ 에서 Key 축은 axis=-2 입니다.",
+                "Softmax runs over the last axis, which holds the Queries. In KᵀQ the Keys are axis=-2.",
+            ),
+            everywhere(COLUMN_PARTS),
+        ),
+        Mistake(
+            variant(attention_in_columns, "scaled_by_n_q", ("np.sqrt(q.shape[-2])", "np.sqrt(q.shape[-1])")),
+            Text(
+                "√n_q 로 나누었습니다. column 표기에서 d_k 는 q.shape[-2] 입니다.",
+                "This divides by √n_q. With columns, d_k is q.shape[-2].",
+            ),
+            MODERATE,
+        ),
+        Mistake(
+            variant(attention_in_columns, "scaled_by_d_k", ("np.sqrt(q.shape[-2])", "q.shape[-2]")),
+            Text("d_k 로 나누었습니다. √d_k 로 나눕니다.", "This divides by d_k. Divide by √d_k."),
+            MODERATE,
+        ),
+        Mistake(
+            variant(attention_in_columns, "not_scaled", (" / np.sqrt(q.shape[-2])", "")),
+            Text("√d_k 로 나누는 scaling이 빠졌습니다.", "The scaling by √d_k is missing."),
+            MODERATE,
+        ),
+        Mistake(
+            variant(
+                attention_in_columns,
+                "output_in_rows",
+                (
+                    "v @ (exponentials / np.where(total == 0, 1.0, total))",
+                    "np.swapaxes(v @ (exponentials / np.where(total == 0, 1.0, total)), -1, -2)",
+                ),
+            ),
+            Text(
+                "output이 rows로 나왔습니다. Query마다 column 하나, shape은 (..., d_v, n_q) 입니다.",
+                "The output comes in rows. There is one column a Query: (..., d_v, n_q).",
+            ),
+            everywhere(COLUMN_PARTS),
+        ),
+        Mistake(
+            mask_left_as_it_is,
+            Text(
+                "q, k, v 는 rows로 뒤집고 mask는 뒤집지 않았습니다. mask도 (n_k, n_q) 로 옵니다.",
+                "q, k and v are turned into rows, and the mask is not. It comes as (n_k, n_q) too.",
+            ),
+            frozenset({"masked", "dead", "extremes"}),
+        ),
+        Mistake(
+            variant(attention_in_columns, "all_axes_reversed", ("np.swapaxes(k, -1, -2)", "k.T")),
+            Text(
+                ".T 는 batch 축까지 뒤집습니다. 마지막 두 축만 바꾸세요 (np.swapaxes).",
+                ".T reverses the batch axes as well. Swap the last two only (np.swapaxes).",
+            ),
+            frozenset({"batches"}),
+        ),
+        Mistake(
+            variant(attention_in_columns, "mask_inverted", ("logits, -np.inf", "-np.inf, logits")),
+            Text(
+                "mask를 반대로 읽었습니다. True 는 '볼 수 있음'입니다.",
+                "The mask is inverted. True means may attend.",
+            ),
+            frozenset({"masked", "dead", "extremes"}),
+        ),
+        Mistake(
+            variant(attention_in_columns, "finite_fill", ("-np.inf)", "-1e9)")),
+            Text(
+                "−1e9 로 채우면 그보다 작은 score와 모두 가려진 column에서 가려진 Value를 읽습니다. -np.inf 를 쓰세요.",
+                "Filling with −1e9 reads masked Values where scores are smaller or a column is masked throughout. "
+                "Write -np.inf.",
+            ),
+            frozenset({"dead", "extremes"}),
+        ),
+        Mistake(
+            variant(
+                attention_in_columns,
+                "dead_query_undefined",
+                ("np.where(np.isneginf(highest), 0.0, highest)", "highest"),
+                ("np.where(total == 0, 1.0, total)", "total"),
+            ),
+            Text(
+                "볼 Key가 없는 Query의 column이 NaN입니다. 아무것도 읽지 않으므로 0 입니다.",
+                "The column of a Query that may attend to no Key is NaN. It reads nothing: 0.",
+            ),
+            frozenset({"dead"}),
+        ),
+        Mistake(
+            variant(
+                attention_in_columns,
+                "exponential_overflows",
+                ("logits - np.where(np.isneginf(highest), 0.0, highest)", "logits"),
+            ),
+            Text(
+                "column의 최댓값을 빼지 않아 exp가 넘치거나 모두 0 이 되었습니다.",
+                "Without the column's maximum subtracted, exp overflows or vanishes.",
+            ),
+            frozenset({"extremes"}),
+        ),
+        Mistake(
+            variant(
+                attention_in_columns,
+                "mask_required",
+                (
+                    "    if mask is not None:\n        logits = np.where(mask, logits, -np.inf)",
+                    "    logits = np.where(~mask, -np.inf, logits)",
+                ),
+            ),
+            Text("mask=None 일 때 실패합니다.", "This fails for mask=None."),
+            frozenset({"plain", "batches", "extremes"}),
+        ),
+        Mistake(
+            variant(
+                attention_in_columns,
+                "keys_overwritten",
+                (
+                    "    logits = np.swapaxes(k, -1, -2) @ q / np.sqrt(q.shape[-2])",
+                    "    k /= np.sqrt(q.shape[-2])\n    logits = np.swapaxes(k, -1, -2) @ q",
+                ),
+            ),
+            Text(
+                "입력 k 를 제자리에서 바꾸었습니다 (/=). 새 배열에 계산하세요.",
+                "The input k is changed in place (/=). Compute into a new array.",
+            ),
+            everywhere(COLUMN_PARTS),
+        ),
+    ),
+    right_answers=(
+        through_rows,
+        columns_by_loops,
+        columns_by_einsum,
+        columns_in_torch,
+        columns_in_float32,
+    ),
+)
+
+
+# --- Task 4: shown_weights ------------------------------------------------------------------------------------
+
+
+def shown_weights(weights, decimals=2):
+    """weights (..., n_q, n_k) -> the same shape: rounded to `decimals`, and each row still has its sum"""
+    unit = 10**decimals
+    exact = weights * unit
+    shown = np.floor(exact)
+    missing = np.rint(exact.sum(axis=-1, keepdims=True) - shown.sum(axis=-1, keepdims=True))
+    # Stable, so that the earlier of two equal remainders comes first.
+    order = np.argsort(shown - exact, axis=-1, kind="stable")
+    rank = np.argsort(order, axis=-1)
+    return (shown + (rank < missing)) / unit
+
+
+# Weights in 4096ths: they, and their products with 10, 100 and 1000, are exact in float32.
+PARTS_OF_ONE = 4096
+
+
+def telling_row(rng, n_k, unit):
+    """A row on which np.round misses the sum, two units at least are missing, and no two remainders are alike."""
+    while True:
+        row = rng.multinomial(PARTS_OF_ONE, rng.dirichlet(np.ones(n_k)))
+        remainders = row * unit % PARTS_OF_ONE
+        rounded = np.round(row * unit / PARTS_OF_ONE).sum()
+        if rounded != unit and remainders.sum() >= 2 * PARTS_OF_ONE and len(set(remainders)) == n_k:
+            return row / PARTS_OF_ONE
+
+
+def telling_rows(rng, *shape, unit=100):
+    return np.array([telling_row(rng, shape[-1], unit) for _ in range(np.prod(shape[:-1]))]).reshape(shape)
+
+
+def draw_shown_rows(rng):
+    return [{"weights": telling_rows(rng, 5, 7)}]
+
+
+def draw_decimals(rng):
+    return [
+        {"weights": telling_rows(rng, 5, 7, unit=1000), "decimals": 3},
+        {"weights": telling_rows(rng, 3, 5, unit=10), "decimals": 1},
+    ]
+
+
+def draw_shown_batches(rng):
+    return [{"weights": telling_rows(rng, 2, 3, 5, 7)}]
+
+
+def draw_equal_remainders(rng):
+    rows = np.array([[2.0, 2, 2, 1, 1], [3, 2, 1, 1, 1], [1, 1, 1, 1, 4]]) / 8
+    return [{"weights": rng.permuted(rows, axis=1)}]
+
+
+def draw_unread_rows(rng):
+    weights = np.zeros((5, 11))
+    weights[:, rng.permutation(11)[:7]] = telling_rows(rng, 5, 7)
+    weights[rng.integers(5)] = 0.0
+    return [{"weights": weights}]
+
+
+SHOWN_PARTS = (
+    Part("rows", 2, Text("소수 둘째 자리", "two decimals"), draw_shown_rows),
+    Part("decimals", 1, Text("다른 자릿수", "other numbers of decimals"), draw_decimals),
+    Part("batches", 1, Text("batch 축", "batch axes"), draw_shown_batches),
+    Part("ties", 1, Text("같은 나머지", "equal remainders"), draw_equal_remainders),
+    Part(
+        "masked", 1, Text("가려진 Keys와 모두 가려진 row", "masked Keys, and a row of them"), draw_unread_rows
+    ),
+)
+
+
+def rounded_and_mended_at_the_largest(weights, decimals=2):
+    shown = np.round(weights, decimals)
+    off = weights.sum(axis=-1) - shown.sum(axis=-1)
+    np.put_along_axis(
+        shown, shown.argmax(-1)[..., None], (shown.max(-1) + np.round(off, decimals))[..., None], axis=-1
+    )
+    return shown
+
+
+def scaled_in_place(weights, decimals=2):
+    weights *= 10**decimals
+    return shown_weights(weights / 10**decimals, decimals)
+
+
+def shown_one_unit_at_a_time(weights, decimals=2):
+    """Whoever lacks most gets the next unit, until the row's sum is reached."""
+    shown = np.floor(weights * 10**decimals)
+    for row in np.ndindex(weights.shape[:-1]):
+        while shown[row].sum() < round(weights[row].sum() * 10**decimals):
+            shown[row][np.argmax(weights[row] * 10**decimals - shown[row])] += 1
+    return shown / 10**decimals
+
+
+def shown_in_fractions(weights, decimals=2):
+    unit, result = 10**decimals, np.zeros(weights.shape)
+    for row in np.ndindex(weights.shape[:-1]):
+        exact = [Fraction(float(x)) * unit for x in weights[row]]
+        whole = [x.numerator // x.denominator for x in exact]
+        missing = round(sum(exact)) - sum(whole)
+        ahead = sorted(range(len(exact)), key=lambda j: (whole[j] - exact[j], j))[:missing]
+        result[row] = [(n + (j in ahead)) / unit for j, n in enumerate(whole)]
+    return result
+
+
+def shown_by_lexsort(weights, decimals=2):
+    unit = 10.0**decimals
+    whole, rest = np.divmod(weights * unit, 1.0)
+    keys = np.broadcast_to(np.arange(weights.shape[-1]), weights.shape)
+    order = np.lexsort((keys, -rest), axis=-1)
+    extra = np.arange(weights.shape[-1]) < np.round(rest.sum(axis=-1))[..., None]
+    np.put_along_axis(whole, order, np.take_along_axis(whole, order, -1) + extra, axis=-1)
+    return whole / unit
+
+
+def shown_in_torch(weights, decimals=2):
+    import torch
+
+    exact = torch.as_tensor(weights) * 10**decimals
+    rest = exact - exact.floor()
+    order = rest.argsort(dim=-1, descending=True, stable=True)
+    rank = order.argsort(dim=-1)
+    return (exact.floor() + (rank < rest.sum(dim=-1, keepdim=True).round())) / 10**decimals
+
+
+def shown_in_float32(weights, decimals=2):
+    return shown_weights(weights.astype(np.float32), decimals)
+
+
+SHOWN_WEIGHTS = Task(
+    name="shown_weights",
+    reference=shown_weights,
+    parts=SHOWN_PARTS,
+    see="worked-example.html#worked-example-softmax",
+    mistakes=(
+        Mistake(
+            variant(
+                shown_weights,
+                "each_rounded_alone",
+                ("(shown + (rank < missing)) / unit", "np.round(weights, decimals)"),
+            ),
+            Text(
+                "하나하나 반올림했습니다(np.round). 보이는 수의 합이 1 이 아닌 row가 생깁니다.",
+                "Each weight is rounded on its own (np.round), and some rows shown no longer sum to 1.",
+            ),
+            everywhere(SHOWN_PARTS),
+        ),
+        Mistake(
+            variant(shown_weights, "cut_off", ("(shown + (rank < missing))", "shown")),
+            Text(
+                "뒷자리를 버리기만 했습니다. 버린 만큼을 한 단위씩 나누어 주어야 합이 남습니다.",
+                "The further digits are only cut off. Hand out what was cut, a unit each, and the sum stays.",
+            ),
+            everywhere(SHOWN_PARTS),
+        ),
+        Mistake(
+            variant(
+                shown_weights,
+                "normalised_again",
+                (
+                    "return (shown + (rank < missing)) / unit",
+                    "shown = np.round(weights, decimals)\n"
+                    "    total = shown.sum(axis=-1, keepdims=True)\n"
+                    "    return shown / np.where(total == 0, 1.0, total)",
+                ),
+            ),
+            Text(
+                "반올림한 다음 합으로 나누었습니다. 합은 1 이지만 더는 정해진 자릿수의 수가 아닙니다.",
+                "This rounds and divides by the sum. It sums to 1, but has no longer the decimals asked for.",
+            ),
+            everywhere(SHOWN_PARTS),
+        ),
+        Mistake(
+            rounded_and_mended_at_the_largest,
+            Text(
+                "반올림하고 어긋난 만큼을 가장 큰 weight에서 고쳤습니다. 나머지가 가장 큰 Keys가 한 단위씩 받습니다.",
+                "This rounds and mends the sum at the largest weight. The Keys with the largest remainders get a unit each.",
+            ),
+            everywhere(SHOWN_PARTS),
+        ),
+        Mistake(
+            variant(
+                shown_weights,
+                "all_to_the_first",
+                ("(rank < missing)", "missing * (rank == 0)"),
+            ),
+            Text(
+                "모자란 단위를 모두 한 Key에 주었습니다. 나머지가 큰 차례로 한 단위씩 나눕니다.",
+                "One Key gets all missing units. Give one each, in the order of the remainders.",
+            ),
+            everywhere(SHOWN_PARTS),
+        ),
+        Mistake(
+            variant(
+                shown_weights,
+                "all_to_the_last_key",
+                ("(rank < missing)", "missing * (np.arange(weights.shape[-1]) == weights.shape[-1] - 1)"),
+            ),
+            Text(
+                "마지막 Key를 '1 에서 나머지를 뺀 값'으로 정했습니다. 한 Key가 모든 오차를 떠안습니다.",
+                "The last Key is '1 minus the others', and bears all the error alone.",
+            ),
+            everywhere(SHOWN_PARTS),
+        ),
+        Mistake(
+            variant(
+                shown_weights, "largest_weights_first", ("np.argsort(shown - exact", "np.argsort(-exact")
+            ),
+            Text(
+                "weight가 큰 차례로 나누어 주었습니다. 기준은 버린 나머지(exact − floor)입니다.",
+                "The units go by the size of the weights. What counts is the remainder cut off (exact − floor).",
+            ),
+            everywhere(SHOWN_PARTS),
+        ),
+        Mistake(
+            variant(
+                shown_weights,
+                "smallest_remainders_first",
+                ("np.argsort(shown - exact", "np.argsort(exact - shown"),
+            ),
+            Text(
+                "나머지가 작은 차례로 나누어 주었습니다. 큰 차례입니다.",
+                "The units go to the smallest remainders. The largest come first.",
+            ),
+            everywhere(SHOWN_PARTS),
+        ),
+        Mistake(
+            variant(
+                shown_weights,
+                "later_of_equals_first",
+                (
+                    'np.argsort(shown - exact, axis=-1, kind="stable")',
+                    'np.argsort(exact - shown, axis=-1, kind="stable")[..., ::-1]',
+                ),
+            ),
+            Text(
+                '나머지가 같을 때 뒤의 Key가 먼저 받았습니다. 앞의 Key가 먼저입니다 (kind="stable").',
+                'Of equal remainders, the later Key came first. The earlier comes first (kind="stable").',
+            ),
+            frozenset({"ties"}),
+        ),
+        Mistake(
+            variant(
+                shown_weights,
+                "dead_row_filled",
+                ("exact.sum(axis=-1, keepdims=True) -", "unit -"),
+            ),
+            Text(
+                "모두 가려진 row에도 단위를 나누어 주었습니다. 그 row의 합은 1 이 아니라 0 이므로 그대로 0 입니다.",
+                "A row that is masked throughout was given units. Its sum is 0, not 1: it stays 0.",
+            ),
+            frozenset({"masked"}),
+        ),
+        Mistake(
+            variant(shown_weights, "always_two_decimals", ("10**decimals", "100")),
+            Text(
+                "decimals 인자를 쓰지 않고 늘 두 자리입니다.",
+                "The argument decimals is not used: there are always two.",
+            ),
+            frozenset({"decimals"}),
+        ),
+        Mistake(
+            variant(shown_weights, "in_units", ("(rank < missing)) / unit", "(rank < missing))")),
+            Text(
+                "단위의 수(퍼센트 따위)를 돌려주었습니다. 다시 10**decimals 로 나누세요.",
+                "These are numbers of units (per cent, say). Divide by 10**decimals again.",
+            ),
+            everywhere(SHOWN_PARTS),
+        ),
+        Mistake(
+            variant(
+                shown_weights,
+                "missing_of_all_rows",
+                (
+                    "exact.sum(axis=-1, keepdims=True) - shown.sum(axis=-1, keepdims=True)",
+                    "exact.sum() - shown.sum()",
+                ),
+            ),
+            Text(
+                "모든 row에서 모자란 수를 한데 더했습니다. row마다 따로 셉니다 (axis=-1, keepdims=True).",
+                "What is missing is summed over all rows. Count it row by row (axis=-1, keepdims=True).",
+            ),
+            everywhere(SHOWN_PARTS),
+        ),
+        Mistake(
+            variant(shown_weights, "rounded_up", ("np.floor(exact)", "np.ceil(exact)")),
+            Text(
+                "올림에서 시작했습니다. 합이 넘쳐 나누어 줄 것이 없습니다. 내림(np.floor)에서 시작하세요.",
+                "This starts by rounding up, so that the sum is too large already. Start from np.floor.",
+            ),
+            everywhere(SHOWN_PARTS),
+        ),
+        Mistake(
+            scaled_in_place,
+            Text(
+                "입력 weights를 제자리에서 바꾸었습니다 (*=). 새 배열에 계산하세요.",
+                "The input weights are changed in place (*=). Compute into a new array.",
+            ),
+            everywhere(SHOWN_PARTS),
+        ),
+    ),
+    right_answers=(
+        shown_one_unit_at_a_time,
+        shown_in_fractions,
+        shown_by_lexsort,
+        shown_in_torch,
+        shown_in_float32,
+    ),
+)
+
+
+# --- Task 5: lost_numbers -------------------------------------------------------------------------------------
+
+
+def lost_numbers(weights, d_v):
+    """weights (..., n_q, n_k) -> (...): of the n_k * d_v numbers in V, how many the output leaves free"""
+    rank = np.linalg.matrix_rank(weights)
+    return (weights.shape[-1] - rank) * d_v
+
+
+def dyadic_weights(rng, *shape):
+    """Rows in 64ths, each with its stress on a Key of its own: exact in float32, sums and halves included."""
+    spread = rng.multinomial(28, np.ones(shape[-1]) / shape[-1], shape[:-1])
+    places = rng.permutation(shape[-1])[np.arange(shape[-2]) % shape[-1]]
+    return (spread + 36 * np.eye(shape[-1])[places]) / 64
+
+
+def draw_few_queries(rng):
+    return [{"weights": dyadic_weights(rng, 3, 7), "d_v": int(rng.choice([2, 5]))}]
+
+
+def draw_dependent_queries(rng):
+    two = dyadic_weights(rng, 2, 7)
+    same = two[[0, 1, 1, 0, 1]]
+    between = np.concatenate([two, two.mean(axis=0, keepdims=True)])
+    return [
+        {"weights": same, "d_v": 3},
+        {"weights": rng.permutation(between), "d_v": int(rng.choice([2, 5]))},
+    ]
+
+
+def draw_many_queries(rng):
+    hidden = dyadic_weights(rng, 11, 5)
+    hidden[:, rng.integers(5)] = 0.0
+    dead = dyadic_weights(rng, 3, 7)
+    dead[rng.integers(3)] = 0.0
+    return [
+        {"weights": dyadic_weights(rng, 7, 5), "d_v": 2},
+        {"weights": hidden, "d_v": 3},
+        {"weights": dead, "d_v": 2},
+    ]
+
+
+def draw_weight_batches(rng):
+    weights = dyadic_weights(rng, 2, 5, 3, 7)
+    weights[0, :, 0] = weights[0, :, 2]
+    return [{"weights": weights, "d_v": 3}]
+
+
+LOST_PARTS = (
+    Part("few", 1, Text("Query가 Key보다 적을 때", "fewer Queries than Keys"), draw_few_queries),
+    Part(
+        "dependent", 1, Text("서로 겹치는 Queries", "Queries that repeat one another"), draw_dependent_queries
+    ),
+    Part("many", 1, Text("많은 Queries, 가려진 자리", "many Queries, masked places"), draw_many_queries),
+    Part("batches", 1, Text("batch 축", "batch axes"), draw_weight_batches),
+)
+
+
+def different_rows_counted(weights, d_v):
+    rows = weights.reshape(-1, *weights.shape[-2:])
+    counts = [len(np.unique(matrix[matrix.any(axis=1)], axis=0)) for matrix in rows]
+    known = np.minimum(counts, weights.shape[-1]).reshape(weights.shape[:-2])
+    return (weights.shape[-1] - known) * d_v
+
+
+def lost_by_singular_values(weights, d_v):
+    values = np.linalg.svd(weights, compute_uv=False)
+    return d_v * (weights.shape[-1] - (values > 1e-5).sum(axis=-1))
+
+
+def lost_by_gram_matrix(weights, d_v):
+    gram = np.swapaxes(weights, -1, -2) @ weights
+    return d_v * np.sum(np.linalg.eigvalsh(gram) < 1e-6, axis=-1)
+
+
+def lost_by_elimination(weights, d_v):
+    """Row by row: what is left of it when the rows before it are taken out, in exact fractions."""
+    result = np.zeros(weights.shape[:-2], dtype=int)
+    for place in np.ndindex(result.shape):
+        basis = []
+        for row in weights[place]:
+            rest = [Fraction(float(x)) for x in row]
+            for pivot, other in basis:
+                rest = [x - rest[pivot] * y for x, y in zip(rest, other, strict=True)]
+            pivot = next((j for j, x in enumerate(rest) if x), None)
+            if pivot is not None:
+                basis.append((pivot, [x / rest[pivot] for x in rest]))
+        result[place] = (weights.shape[-1] - len(basis)) * d_v
+    return result
+
+
+def lost_in_torch(weights, d_v):
+    import torch
+
+    return (weights.shape[-1] - torch.linalg.matrix_rank(torch.as_tensor(weights))) * d_v
+
+
+def lost_in_float32(weights, d_v):
+    return np.float32(lost_numbers(weights.astype(np.float32), d_v))
+
+
+LOST_NUMBERS = Task(
+    name="lost_numbers",
+    reference=lost_numbers,
+    parts=LOST_PARTS,
+    see="worked-example.html#worked-example-mixture",
+    mistakes=(
+        Mistake(
+            variant(
+                lost_numbers,
+                "queries_counted",
+                ("np.linalg.matrix_rank(weights)", "np.full(weights.shape[:-2], weights.shape[-2])"),
+            ),
+            Text(
+                "n_k − n_q 로 세었습니다. 겹치거나 비어 있는 Query는 새로 알려 주는 것이 없고, n_q > n_k 이면 음수가 됩니다.",
+                "This counts n_k − n_q. A Query that repeats others or reads nothing tells nothing new, and with n_q > n_k "
+                "the count falls below 0.",
+            ),
+            frozenset({"dependent", "many", "batches"}),
+        ),
+        Mistake(
+            variant(
+                lost_numbers,
+                "never_below_zero",
+                (
+                    "np.linalg.matrix_rank(weights)",
+                    "np.full(weights.shape[:-2], min(weights.shape[-2:]))",
+                ),
+            ),
+            Text(
+                "min(n_q, n_k) 를 rank로 썼습니다. rank는 서로 독립인 row의 수입니다.",
+                "min(n_q, n_k) is taken for the rank. The rank is the number of independent rows.",
+            ),
+            frozenset({"dependent", "many", "batches"}),
+        ),
+        Mistake(
+            variant(lost_numbers, "what_is_left", ("(weights.shape[-1] - rank)", "rank")),
+            Text(
+                "알 수 있는 수를 세었습니다. 묻는 것은 정해지지 않는 수, 곧 n_k − rank 쪽입니다.",
+                "This counts what is known. The question is what stays free: n_k − rank.",
+            ),
+            everywhere(LOST_PARTS),
+        ),
+        Mistake(
+            variant(lost_numbers, "one_column_only", ("rank) * d_v", "rank)")),
+            Text(
+                "V 의 column 하나만 세었습니다. column은 d_v 개이고 저마다 같은 수를 잃습니다.",
+                "One column of V is counted. There are d_v, and each loses as many.",
+            ),
+            frozenset({"few", "dependent", "many", "batches"}),
+        ),
+        Mistake(
+            variant(
+                lost_numbers, "rows_minus_rank", ("weights.shape[-1] - rank", "weights.shape[-2] - rank")
+            ),
+            Text(
+                "n_q − rank 는 군더더기 Query의 수입니다. V 에는 row가 n_k 개 있습니다.",
+                "n_q − rank counts superfluous Queries. V has n_k rows.",
+            ),
+            everywhere(LOST_PARTS),
+        ),
+        Mistake(
+            variant(
+                lost_numbers,
+                "unread_keys_counted",
+                ("(weights.shape[-1] - rank)", "(weights == 0).all(axis=-2).sum(axis=-1)"),
+            ),
+            Text(
+                "아무도 읽지 않는 Key만 세었습니다. 읽힌 Values도 섞이면 하나하나 되찾을 수 없습니다.",
+                "Only Keys that nobody reads are counted. Values that are read can't be told apart either, once mixed.",
+            ),
+            everywhere(LOST_PARTS),
+        ),
+        Mistake(
+            different_rows_counted,
+            Text(
+                "서로 다른 row의 수를 세었습니다. 다른 두 row의 평균인 row도 새로 알려 주는 것이 없습니다.",
+                "Different rows are counted. A row that is the mean of two others tells nothing new either.",
+            ),
+            frozenset({"dependent", "many"}),
+        ),
+        Mistake(
+            variant(
+                lost_numbers,
+                "all_batches_together",
+                ("matrix_rank(weights)", "matrix_rank(weights.reshape(-1, weights.shape[-1]))"),
+            ),
+            Text(
+                "모든 batch의 rows를 한 matrix로 쌓았습니다. batch마다 따로 세고 결과는 (...) 입니다.",
+                "The rows of all batch entries are stacked in one matrix. Each entry has its own count: (...).",
+            ),
+            frozenset({"batches"}),
+        ),
+        Mistake(
+            variant(
+                lost_numbers,
+                "sum_of_weights_known",
+                ("np.linalg.matrix_rank(weights)", "np.ones(weights.shape[:-2], dtype=int)"),
+            ),
+            Text(
+                "언제나 Query 하나인 것처럼 n_k − 1 로 세었습니다. 다른 비중으로 읽는 Query가 늘 때마다 하나씩 더 알 수 있습니다.",
+                "This is n_k − 1, as with a single Query. Each Query with other weights makes one more number known.",
+            ),
+            everywhere(LOST_PARTS),
+        ),
+    ),
+    right_answers=(
+        lost_by_singular_values,
+        lost_by_gram_matrix,
+        lost_by_elimination,
+        lost_in_torch,
+        lost_in_float32,
+    ),
+)
+
+
+# --- Task 6: other_values -------------------------------------------------------------------------------------
+
+
+def other_values(weights, v, wish=None):
+    """weights (..., n_q, n_k), v and wish (..., n_k, d_v) -> V' nearest to wish with the output of v"""
+    if wish is None:
+        wish = np.zeros_like(v)
+    difference = weights @ v - weights @ wish
+    return wish + np.linalg.pinv(weights, rcond=1e-5) @ difference
+
+
+def random_values(rng, *shape):
+    return rng.normal(size=shape)
+
+
+def draw_smallest(rng):
+    return [{"weights": random_weights(rng, 3, 7), "v": random_values(rng, 7, 2)}]
+
+
+def draw_wishes(rng):
+    return [
+        {
+            "weights": random_weights(rng, 3, 7),
+            "v": random_values(rng, 7, 2),
+            "wish": random_values(rng, 7, 2),
+        }
+    ]
+
+
+def draw_value_batches(rng):
+    return [
+        {
+            "weights": random_weights(rng, 2, 3, 7),
+            "v": random_values(rng, 2, 7, 5),
+            "wish": random_values(rng, 2, 7, 5),
+        },
+        {"weights": random_weights(rng, 3, 2, 7), "v": random_values(rng, 3, 7, 2)},
+    ]
+
+
+def draw_values_with_dead_query(rng):
+    weights = random_weights(rng, 3, 7)
+    weights[rng.integers(3)] = 0.0
+    weights[:, weights.sum(axis=0).argmin()] = (
+        0.0  # nobody's main Key, so that the rows stay far from one another
+    )
+    return [{"weights": weights, "v": random_values(rng, 7, 5), "wish": random_values(rng, 7, 5)}]
+
+
+VALUE_PARTS = (
+    Part("smallest", 1, Text("wish 없이: 가장 작은 V'", "without a wish: the smallest V'"), draw_smallest),
+    Part("wish", 2, Text("wish에 가장 가까운 V'", "V' nearest to a wish"), draw_wishes),
+    Part("batches", 1, Text("batch 축", "batch axes"), draw_value_batches),
+    Part(
+        "dead",
+        1,
+        Text(
+            "아무것도 읽지 않는 Query, 아무도 읽지 않는 Key",
+            "a Query that reads nothing, a Key that nobody reads",
+        ),
+        draw_values_with_dead_query,
+    ),
+)
+WITH_WISH = frozenset({"wish", "batches", "dead"})
+
+
+def output_repeated(weights, v, wish=None):
+    return np.repeat((weights @ v).mean(axis=-2, keepdims=True), v.shape[-2], axis=-2)
+
+
+def by_one_least_squares(weights, v, wish=None):
+    wish = np.zeros_like(v) if wish is None else wish
+    return wish + np.linalg.lstsq(weights, weights @ (v - wish), rcond=None)[0]
+
+
+def wish_overwritten(weights, v, wish=None):
+    if wish is None:
+        return other_values(weights, v)
+    wish += np.linalg.pinv(weights) @ (weights @ (v - wish))
+    return wish
+
+
+def projection(weights):
+    """(..., n_k, n_k): keeps of every column what the Queries see of it."""
+    _, values, rows = np.linalg.svd(weights, full_matrices=False)
+    seen = rows * (values > 1e-5)[..., None]
+    return np.swapaxes(seen, -1, -2) @ seen
+
+
+def values_by_projection(weights, v, wish=None):
+    seen = projection(weights)
+    kept = seen @ v
+    return kept if wish is None else kept + wish - seen @ wish
+
+
+def values_by_loops(weights, v, wish=None):
+    result = np.zeros_like(v) if wish is None else wish.copy()
+    for batch in np.ndindex(v.shape[:-2]):
+        target = weights[batch] @ (v[batch] - result[batch])
+        result[batch] += np.linalg.lstsq(weights[batch], target, rcond=1e-5)[0]
+    return result
+
+
+class Seen:
+    """An orthonormal basis of the rows of one matrix of weights, found row by row (Gram-Schmidt)."""
+
+    def __init__(self, weights):
+        self.basis = []
+        for row in weights:
+            rest = row - sum((row @ b) * b for b in self.basis)
+            length = np.sqrt(rest @ rest)
+            if length > 1e-5:
+                self.basis.append(rest / length)
+
+    def replace(self, wish, v):
+        return wish + sum(np.outer(b, b @ (v - wish)) for b in self.basis)
+
+
+def values_by_gram_schmidt(weights, v, wish=None):
+    wish = np.zeros(v.shape) if wish is None else wish
+    result = np.empty(v.shape)
+    for batch in np.ndindex(v.shape[:-2]):
+        result[batch] = Seen(weights[batch]).replace(wish[batch], v[batch])
+    return result
+
+
+def values_by_steps(weights, v, wish=None):
+    """Walks from the wish towards the right output along the rows of weights; the rest of the wish never moves."""
+    values = np.zeros(v.shape) if wish is None else wish.copy()
+    for _ in range(500):
+        values = values + np.swapaxes(weights, -1, -2) @ (weights @ (v - values))
+    return values
+
+
+def values_in_torch(weights, v, wish=None):
+    import torch
+
+    weights, v = torch.as_tensor(weights), torch.as_tensor(v)
+    wish = torch.zeros_like(v) if wish is None else torch.as_tensor(wish)
+    return wish + torch.linalg.pinv(weights) @ (weights @ (v - wish))
+
+
+def values_in_float32(weights, v, wish=None):
+    weights, v = weights.astype(np.float32), v.astype(np.float32)
+    return other_values(weights, v, None if wish is None else wish.astype(np.float32))
+
+
+OTHER_VALUES = Task(
+    name="other_values",
+    reference=other_values,
+    parts=VALUE_PARTS,
+    see="worked-example.html#worked-example-mixture",
+    rtol=1e-4,
+    atol=1e-4,
+    mistakes=(
+        Mistake(
+            variant(
+                other_values,
+                "same_values_again",
+                ("return wish + np.linalg.pinv(weights, rcond=1e-5) @ difference", "return v.copy()"),
+            ),
+            Text(
+                "v 를 그대로 돌려주었습니다. output은 같지만 wish에 가장 가까운 V' 은 아닙니다.",
+                "This is v itself. Its output is right, but there is a V' nearer to the wish.",
+            ),
+            everywhere(VALUE_PARTS),
+        ),
+        Mistake(
+            variant(
+                other_values,
+                "wish_as_it_is",
+                ("return wish + np.linalg.pinv(weights, rcond=1e-5) @ difference", "return wish.copy()"),
+            ),
+            Text(
+                "wish를 그대로 돌려주었습니다. A V' 이 A V 와 같아야 합니다.",
+                "This is the wish itself. A V' has to equal A V.",
+            ),
+            everywhere(VALUE_PARTS),
+        ),
+        Mistake(
+            variant(
+                other_values,
+                "transpose_for_inverse",
+                ("np.linalg.pinv(weights, rcond=1e-5)", "np.swapaxes(weights, -1, -2)"),
+            ),
+            Text(
+                "Aᵀ 는 A 의 역이 아닙니다. 길이까지 맞추는 것은 pseudoinverse A⁺ 입니다 (np.linalg.pinv).",
+                "Aᵀ is no inverse of A. What gets the lengths right is the pseudoinverse A⁺ (np.linalg.pinv).",
+            ),
+            everywhere(VALUE_PARTS),
+        ),
+        Mistake(
+            variant(
+                other_values,
+                "inverse_of_a_rectangle",
+                ("np.linalg.pinv(weights, rcond=1e-5)", "np.linalg.inv(weights)"),
+            ),
+            Text(
+                "A 는 정사각이 아니어서 역행렬이 없습니다. pseudoinverse(np.linalg.pinv)를 쓰세요.",
+                "A is not square and has no inverse. Use the pseudoinverse (np.linalg.pinv).",
+            ),
+            everywhere(VALUE_PARTS),
+        ),
+        Mistake(
+            variant(
+                other_values,
+                "gram_matrix_inverted",
+                (
+                    "np.linalg.pinv(weights, rcond=1e-5)",
+                    "np.swapaxes(weights, -1, -2) @ np.linalg.inv(weights @ np.swapaxes(weights, -1, -2))",
+                ),
+            ),
+            Text(
+                "(A Aᵀ)⁻¹ 은 rows가 서로 독립일 때만 있습니다. 아무것도 읽지 않는 Query가 있으면 없습니다. np.linalg.pinv 를 쓰세요.",
+                "(A Aᵀ)⁻¹ exists only where the rows are independent; a Query that reads nothing breaks it. Use "
+                "np.linalg.pinv.",
+            ),
+            frozenset({"dead"}),
+        ),
+        Mistake(
+            variant(
+                other_values,
+                "wish_not_used",
+                ("    if wish is None:\n        wish", "    wish"),
+            ),
+            Text(
+                "wish를 쓰지 않고 늘 가장 작은 V' 을 구했습니다.",
+                "The wish is not used: this is the smallest V' whatever comes.",
+            ),
+            WITH_WISH,
+        ),
+        Mistake(
+            variant(
+                other_values,
+                "wish_taken_for_a_direction",
+                (
+                    "difference = weights @ v - weights @ wish\n    return wish +",
+                    "difference = -(weights @ wish)\n    return v + wish +",
+                ),
+            ),
+            Text(
+                "v 에서 wish 방향으로 움직였습니다. output은 같지만 wish에 가장 가까운 V' 은 wish에서 출발합니다.",
+                "This moves from v in the direction of the wish. The output is right, but the V' nearest to the wish "
+                "starts from the wish.",
+            ),
+            everywhere(VALUE_PARTS),
+        ),
+        Mistake(
+            variant(
+                other_values,
+                "difference_the_other_way",
+                ("weights @ v - weights @ wish", "weights @ wish - weights @ v"),
+            ),
+            Text(
+                "차이의 부호가 반대입니다. 모자란 만큼, 곧 A V − A·wish 를 더합니다.",
+                "The difference has the wrong sign. Add what is lacking: A V − A·wish.",
+            ),
+            everywhere(VALUE_PARTS),
+        ),
+        Mistake(
+            variant(
+                other_values,
+                "output_added_whole",
+                ("weights @ v - weights @ wish", "weights @ v"),
+            ),
+            Text(
+                "wish에 A⁺A V 를 모두 더했습니다. wish가 이미 내는 output A·wish 만큼은 빼야 합니다.",
+                "All of A⁺A V is added to the wish. Take off the output A·wish that the wish gives already.",
+            ),
+            WITH_WISH,
+        ),
+        Mistake(
+            output_repeated,
+            Text(
+                "output을 row마다 되풀이했습니다. Query가 하나일 때는 output이 같지만, 여럿이면 그렇지 않고 가장 가깝지도 않습니다.",
+                "The output is repeated in every row. For a single Query that has the same output; for several it has not, "
+                "and it isn't the nearest either.",
+            ),
+            everywhere(VALUE_PARTS),
+        ),
+        Mistake(
+            by_one_least_squares,
+            Text(
+                "np.linalg.lstsq 는 matrix 하나만 받습니다. batch가 있으면 batch마다 부르거나 np.linalg.pinv 를 쓰세요.",
+                "np.linalg.lstsq takes a single matrix. With batch axes, call it for each entry or use np.linalg.pinv.",
+            ),
+            frozenset({"batches"}),
+        ),
+        Mistake(
+            variant(
+                other_values,
+                "wish_required",
+                ("    if wish is None:\n        wish = np.zeros_like(v)\n", ""),
+            ),
+            Text(
+                "wish=None 일 때 실패합니다. 주지 않으면 0 에 가장 가까운 V' 입니다.",
+                "This fails for wish=None. Where it is not given, V' is the nearest to 0.",
+            ),
+            frozenset({"smallest", "batches"}),
+        ),
+        Mistake(
+            wish_overwritten,
+            Text(
+                "입력 wish를 제자리에서 바꾸었습니다 (+=). 새 배열에 계산하세요.",
+                "The input wish is changed in place (+=). Compute into a new array.",
+            ),
+            WITH_WISH,
+        ),
+    ),
+    right_answers=(
+        values_by_projection,
+        values_by_loops,
+        values_by_gram_schmidt,
+        values_by_steps,
+        values_in_torch,
+        values_in_float32,
+    ),
+)
+
+BANK = Bank(
+    "ps3",
+    (CONTRIBUTIONS, SHARPEN, ATTENTION_IN_COLUMNS, SHOWN_WEIGHTS, LOST_NUMBERS, OTHER_VALUES),
+)
