@@ -81,7 +81,7 @@ def _rendered(tree: ast.Module, names: dict[str, str], code: FunctionType) -> st
     """The source of `tree`, which holds `code`, with `names` changed and what it needs of its file before it."""
     used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} - set(names)
     # What it calls by the name that it gets here (the reference, say) has to step aside.
-    names = names | {taken: f"other_{taken}" for taken in used & set(names.values())}
+    names = names | {taken: f"other_{taken}" for taken in used & {*names.values()} & {*code.__globals__}}
     needed = [
         _needed(names.get(name, name), code.__globals__[name], code.__module__)
         for name in sorted(used - {"np"})
