@@ -126,18 +126,24 @@ class _Visible:
     @quiet
     def hide(self, logits: Array, start: int) -> None:
         """Masks the logits of the Keys from `start` on, in place."""
-        # Tiles are filled up beyond the last Key.
-        logits[:, max(self.n_k - start, 0) :] = -np.inf
+        width = logits.shape[1]
         if self.mask is not None:
-            stop = start + logits.shape[1]
-            _mask(logits[:, : self.n_k - start], self.mask[:, start:stop])
+            _mask(logits[:, : self.n_k - start], self.mask[:, start : start + width])
+        # Tiles are filled up beyond the last Key.
+        if start + width > self.n_k:
+            logits[:, self.n_k - start :] = -np.inf
         # Only at the two ends are there Keys that some Query of the strip may not see.
-        head = slice(0, max(self.rows.stop - 1 + self.left - start, 0))
-        tail = slice(max(self.rows.start + self.right + 1 - start, 0), None)
-        queries, keys = np.arange(self.rows.start, self.rows.stop), np.arange(start, start + logits.shape[1])
-        for end in (head, tail):
-            offset = keys[end] - queries[:, None]
-            logits[:, end][(offset < self.left) | (offset > self.right)] = -np.inf
+        head = self.rows.stop - 1 + self.left - start
+        tail = max(self.rows.start + self.right + 1 - start, 0)
+        if head > 0:
+            self._hide_outside(logits[:, :head], start)
+        if tail < width:
+            self._hide_outside(logits[:, tail:], start + tail)
+
+    def _hide_outside(self, logits: Array, start: int) -> None:
+        keys = np.arange(start, start + logits.shape[1])
+        offset = keys - np.arange(self.rows.start, self.rows.stop)[:, None]
+        logits[(offset < self.left) | (offset > self.right)] = -np.inf
 
 
 def _mask(logits: Array, mask: Array) -> None:
