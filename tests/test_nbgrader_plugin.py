@@ -13,7 +13,7 @@ import pytest
 from mini import cell_of, hand_in, make_course
 
 from course_lib.course import Course, find_course
-from course_lib.grading import rooms
+from course_lib.grading import bubblewrap, rooms
 from course_lib.grading.notebook import read_notebook
 from course_lib.grading.run import grade
 from course_lib.grading.workspace import nbgrader_at_work, open_workspace, register, settings
@@ -132,7 +132,7 @@ def test_autograde_refuses_without_walls(
     def missing() -> str:
         raise rooms.RoomError("bubblewrap is missing")
 
-    monkeypatch.setattr(rooms, "find_bwrap", missing)
+    monkeypatch.setattr(bubblewrap, "find_bwrap", missing)
     hand_in(course, tmp_path / "submitted", "student-001", double_solution=DOUBLE)
     workspace = open_workspace(course, tmp_path)
     register(workspace, "mini")

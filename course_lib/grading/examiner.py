@@ -10,28 +10,31 @@ import copy
 import hmac
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import dataclass, replace
 from typing import Any
 
-from course_lib.checks import Case, Outcome, TaskCases, Verdict, decide, report
+from course_lib.checks import Outcome, TaskCases, decide, report
 from course_lib.course import Course
 from course_lib.grading.bank import Bank, Task, draw_cases, load_bank
-from course_lib.grading.notebook import new_output
-from course_lib.grading.rooms import Cell, Ended, Room, Seat, TooLong
+from course_lib.grading.outputs import Outputs, error_output, graded_outputs
+from course_lib.grading.rooms import Ended, Lost, Room, Seat, TooLong, TooMuch
 from course_lib.grading.secret import secret_of
 from course_lib.grading.verdicts import LIMITS
 
 # Each part is drawn so many times: what passes by luck once does not pass all.
 ROUNDS = 3
+_ANSWER_SECONDS = 1.0  # in which a process that waits for a question says that it is there
 _END_IN = {
     "ko": {
-        "late": "시간 제한({seconds:g}초)을 넘겨 멈추었습니다.",
-        "ended": "Python 프로세스가 도중에 끝났습니다.",
+        TooLong: "시간 제한({seconds:g}초)을 넘겨 멈추었습니다.",
+        TooMuch: "메모리 제한을 넘겨 멈추었습니다.",
+        Ended: "Python 프로세스가 도중에 끝났습니다.",
     },
     "en": {
-        "late": "Stopped after the time limit of {seconds:g} s.",
-        "ended": "The Python process ended on the way.",
+        TooLong: "Stopped after the time limit of {seconds:g} s.",
+        TooMuch: "Stopped at the memory limit.",
+        Ended: "The Python process ended on the way.",
     },
 }
 
@@ -69,15 +72,21 @@ def examine(notebook: Any, student: str, exam: Exam, room: Room) -> Any:
     `notebook` has its graded cells once each, taken from the release. A cell that runs too long or ends its process
     costs what it would have computed; the cells before it are run again in a fresh seat, and the rest goes on.
     """
-    with ExitStack() as stack:
-        sitting = stack.enter_context(_sitting(student, exam, room))
-        executed = copy.deepcopy(notebook)
-        for cell in executed.cells:
-            if cell.cell_type == "code":
-                outputs, count = sitting.answer(cell)
-                cell.outputs, cell.execution_count = outputs, count
+    executed = copy.deepcopy(notebook)
+    cells = [cell for cell in executed.cells if cell.cell_type == "code"]
+    with closing(_Sitting(student, exam, room, notebook)) as sitting:
+        kept = {}
+        for count, cell in enumerate(cells, start=1):
+            cell.execution_count = count
+            if _graded(cell):
+                kept[count] = sitting.keep()
+            else:
+                cell.outputs = sitting.run(cell.source, count)
+        # Hidden inputs enter the room when the last output has left it: no cell can show them.
+        for count, state in kept.items():
+            cells[count - 1].outputs = sitting.judge(_graded(cells[count - 1]), state, count)
         executed.metadata[LIMITS] = sitting.limits_hit
-        return executed
+    return executed
 
 
 def seed_of(exam: Exam, student: str, task: str) -> bytes:
@@ -85,84 +94,119 @@ def seed_of(exam: Exam, student: str, task: str) -> bytes:
     return hmac.digest(exam.secret, f"{student}/{exam.bank.name}/{task}".encode(), "sha256")
 
 
-@contextmanager
-def _sitting(student: str, exam: Exam, room: Room) -> Iterator[_Sitting]:
-    sitting = _Sitting(student, exam, room)
-    try:
-        yield sitting
-    finally:
-        sitting.leave()
+@dataclass(frozen=True)
+class _Kept:
+    """The state at a graded cell: a process that waits in it, and the cells that led there."""
+
+    seat: Seat | None
+    ran: tuple[str, ...]
 
 
 class _Sitting:
     """One submission on its way through its notebook, from seat to seat where one is lost."""
 
-    def __init__(self, student: str, exam: Exam, room: Room) -> None:
+    def __init__(self, student: str, exam: Exam, room: Room, notebook: Any) -> None:
         self.student, self.exam, self.room = student, exam, room
         self.deadline = time.monotonic() + exam.limits.notebook
-        self.ran: list[str] = []
-        self.count = 0
         self.limits_hit: list[str] = []
+        self._lines = {line.strip()[:200] for cell in notebook.cells for line in cell.source.splitlines()}
+        self._outputs = Outputs()
+        self._ran: list[str] = []
         self._stack = ExitStack()
         self._seat: Seat | None = None
 
-    def leave(self) -> None:
+    def close(self) -> None:
         self._stack.close()
-        self._seat = None
 
-    def answer(self, cell: Any) -> tuple[list[Any], int]:
-        """The outputs of a cell, be it the student's or a graded one."""
-        metadata = cell.metadata.get("nbgrader", {})
-        self.count += 1
-        if metadata.get("grade") and not metadata.get("solution"):
-            verdict = self._judge(self.exam.bank.task(metadata["grade_id"]))
-            text = report(verdict, self.exam.language, hidden=True)
-            return _graded_outputs(text, verdict.points, self.count), self.count
-        return self._run(cell.source), self.count
-
-    def _run(self, source: str) -> list[Any]:
+    def run(self, source: str, count: int) -> list[Any]:
+        """The outputs of a cell of the student's."""
         try:
             cell = self._seated().run(source, seconds=self._seconds(self.exam.limits.cell))
-        except (TooLong, Ended) as loss:
-            self.leave()
-            return [_error_output(self._say(loss, self.exam.limits.cell, f"[{self.count}]"))]
-        self.ran.append(source)
-        return _outputs(cell, self.count)
+        except Lost as loss:
+            self._leave()
+            return [error_output(self._say(loss, self.exam.limits.cell, f"[{count}]"))]
+        self._ran.append(source)
+        return self._outputs.checked(cell.outputs, count)
 
-    def _judge(self, task: Task) -> Verdict:
-        seed = seed_of(self.exam, self.student, task.name)
+    def keep(self) -> _Kept:
+        """The state that the notebook is in, for `judge`."""
+        try:
+            seat = self._seated().keep()
+        except Lost:
+            self._leave()
+            return _Kept(None, tuple(self._ran))
+        self._stack.callback(seat.close)
+        return _Kept(seat, tuple(self._ran))
+
+    def judge(self, name: str, kept: _Kept, count: int) -> list[Any]:
+        """The outputs of a graded cell: what the function of that name earns in the state that was kept."""
+        task = self.exam.bank.task(name)
+        seed = seed_of(self.exam, self.student, name)
         cases = draw_cases(task, seed, rounds=ROUNDS, named=False)
-        outcomes = self._outcomes(task.name, cases)
+        outcomes = self._outcomes(task, cases, kept)
         verdict = decide(cases, outcomes)
-        if verdict.points == task.points:
-            return verdict
-        return decide(draw_cases(task, seed, rounds=ROUNDS), outcomes)
+        if verdict.points != task.points:
+            verdict = decide(draw_cases(task, seed, rounds=ROUNDS), outcomes)
+        return graded_outputs(report(verdict, self.exam.language, hidden=True), verdict.points, count)
 
-    def _outcomes(self, name: str, cases: TaskCases) -> list[Outcome]:
+    def _outcomes(self, task: Task, cases: TaskCases, kept: _Kept) -> list[Outcome]:
         """What each case gives; after a call that does not come back, the rest of the task is lost."""
         outcomes: list[Outcome] = []
-        for case in cases.cases:
-            try:
-                outcomes.append(self._call(name, cases.required, case))
-            except (TooLong, Ended) as loss:
-                self.leave()
-                lost = Outcome(error=self._say(loss, self.exam.limits.call, name))
-                return outcomes + [lost] * (len(cases.cases) - len(outcomes))
+        try:
+            if kept.seat is not None and kept.seat.answers(seconds=_ANSWER_SECONDS):
+                # Another cell may have ended it: the same cells, run again, say whether the function did.
+                with suppress(Ended):
+                    self._ask(kept.seat, task, cases, outcomes)
+                    return outcomes
+            with self._replayed(kept.ran) as seat:
+                self._ask(seat, task, cases, outcomes)
+        except Lost as loss:
+            lost = Outcome(error=self._say(loss, task.seconds or self.exam.limits.call, task.name))
+            outcomes += [lost] * (len(cases.cases) - len(outcomes))
         return outcomes
 
-    def _call(self, name: str, required: Sequence[str], case: Case) -> Outcome:
-        seconds = self._seconds(self.exam.limits.call)
-        return self._seated().call(name, required, case.inputs, seconds=seconds)
+    def _ask(self, seat: Seat, task: Task, cases: TaskCases, outcomes: list[Outcome]) -> None:
+        for case in cases.cases[len(outcomes) :]:
+            seconds = self._seconds(task.seconds or self.exam.limits.call)
+            if task.memory is not None:
+                seat.forget_peak()
+            outcome = seat.call(
+                task.name,
+                cases.required,
+                case.inputs,
+                seconds=seconds,
+                way=task.way,
+                forbidden=task.forbidden,
+            )
+            if task.memory is not None and (seat.peak_memory() or 0) > task.memory:
+                raise TooMuch(f"more than {task.memory} bytes")
+            outcomes.append(self._without_secrets(outcome, task))
+
+    def _without_secrets(self, outcome: Outcome, task: Task) -> Outcome:
+        """Without words that the submission could have chosen to show the inputs."""
+        named = [name for name in task.forbidden if name == outcome.message] or list(task.forbidden)[:1]
+        line = outcome.line if outcome.line in self._lines else ""
+        return replace(outcome, message="".join(named), line=line)
 
     def _seated(self) -> Seat:
         """The seat, or a fresh one in which what ran before has run again."""
         if self._seat is None:
-            seat = self._stack.enter_context(self.room.seat())
-            seat.put(self.exam.files)
-            for source in self.ran:
-                seat.run(source, seconds=self._seconds(self.exam.limits.cell))
-            self._seat = seat
+            self._seat = self._stack.enter_context(self._replayed(self._ran))
         return self._seat
+
+    @contextmanager
+    def _replayed(self, ran: Sequence[str]) -> Iterator[Seat]:
+        with self.room.seat() as seat:
+            seat.put(self.exam.files)
+            for source in ran:
+                seat.run(source, seconds=self._seconds(self.exam.limits.cell))
+            yield seat
+
+    def _leave(self) -> None:
+        """Lets the seat be; copies that were kept of it still answer."""
+        if self._seat is not None:
+            self._seat.pause()
+            self._seat = None
 
     def _seconds(self, most: float) -> float:
         left = self.deadline - time.monotonic()
@@ -170,50 +214,14 @@ class _Sitting:
             raise TooLong("the notebook's time is used up")
         return min(most, left)
 
-    def _say(self, loss: Exception, seconds: float, where: str) -> str:
+    def _say(self, loss: Lost, seconds: float, where: str) -> str:
         """The loss in words, which are kept for whoever grades: `where` is a cell's number or a task."""
-        words = _END_IN[self.exam.language]
-        said = words["late"].format(seconds=seconds) if isinstance(loss, TooLong) else words["ended"]
+        said = _END_IN[self.exam.language][type(loss)].format(seconds=seconds)
         self.limits_hit.append(f"{where}: {said}")
         return said
 
 
-def _graded_outputs(text: str, points: float, count: int) -> list[Any]:
-    """What stock nbgrader's run of the hidden cell would leave: the report, then the points as the cell's value."""
-    return [
-        new_output("stream", name="stdout", text=text + "\n"),
-        new_output("execute_result", data={"text/plain": repr(points)}, execution_count=count),
-    ]
-
-
-def _error_output(words: str) -> Any:
-    return new_output("error", ename="Stopped", evalue=words, traceback=[words])
-
-
-def _outputs(cell: Cell, count: int) -> list[Any]:
-    """The outputs of a student's cell that have nbformat's form; whatever else came is left out."""
-    return [made for output in cell.outputs if (made := _checked(output, count)) is not None]
-
-
-def _checked(output: Any, count: int) -> Any | None:
-    if not isinstance(output, dict):
-        return None
-    kind = output.get("output_type")
-    if kind == "stream" and output.get("name") in ("stdout", "stderr"):
-        return new_output("stream", name=output["name"], text=str(output.get("text", "")))
-    if kind == "error":
-        traceback = output.get("traceback")
-        lines = [str(line) for line in traceback] if isinstance(traceback, list) else []
-        return new_output(
-            "error", ename=str(output.get("ename", "")), evalue=str(output.get("evalue", "")), traceback=lines
-        )
-    if kind not in ("display_data", "execute_result") or not isinstance(output.get("data"), dict):
-        return None
-    data = {str(key): str(value) for key, value in output["data"].items() if key in _SHOWN}
-    if not data:
-        return None
-    return new_output(kind, data=data, **({"execution_count": count} if kind == "execute_result" else {}))
-
-
-# What the feedback shows of a student's displays: text and pictures that can't run or load anything.
-_SHOWN = ("text/plain", "image/png", "image/jpeg")
+def _graded(cell: Any) -> str:
+    """The task that a cell grades; empty where it is the student's own."""
+    metadata = cell.metadata.get("nbgrader", {})
+    return str(metadata["grade_id"]) if metadata.get("grade") and not metadata.get("solution") else ""

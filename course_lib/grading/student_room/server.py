@@ -32,37 +32,28 @@ def main(arguments: str) -> None:
     home of children; without walls, the folder of their homes.
     """
     given = json.loads(arguments)
-    limits = walls.Limits(**given["limits"])
     control = socket.socket(fileno=given["control"])
     if given["walls"]:
         walls.hide_memory()
     shell = _warm_up(given["modules"])
+    children = _Children(shell, walls.Limits(**given["limits"]), given["home"], walled=given["walls"])
     control.sendall(b"r")
-    children: set[int] = set()
     while True:
         order, descriptors, _, _ = socket.recv_fds(control, 1, 1)
         if not order:
             break
         if order == b"o":
-            open_child = _open_child if given["walls"] else _open_child_without_walls
-            pid = open_child(shell, limits, descriptors[0], given["home"])
-            children.add(pid)
-            os.close(descriptors[0])
-            control.sendall(_PID.pack(pid))
+            control.sendall(_PID.pack(children.open(descriptors[0])))
         elif order == b"k":
-            (pid,) = _PID.unpack(control.recv(_PID.size, socket.MSG_WAITALL))
-            if pid in children:
-                _end(pid)
-                children.discard(pid)
-            if not given["walls"]:
-                shutil.rmtree(f"{given['home']}-{pid}", ignore_errors=True)
+            children.end(_PID.unpack(control.recv(_PID.size, socket.MSG_WAITALL))[0])
             control.sendall(b"k")
-    for pid in children:
-        _end(pid)
+    children.end_all()
 
 
 def _warm_up(modules: list[str]) -> Shell:
     import numpy as np
+
+    import course_lib.checks  # noqa: F401  # no file of a student's comes before it
 
     for name in modules:
         __import__(name)
@@ -75,43 +66,87 @@ def _warm_up(modules: list[str]) -> Shell:
     return shell
 
 
-def _open_child(shell: Shell, limits: walls.Limits, channel: int, home: str) -> int:
-    pid = os.fork()
-    if pid:
+class _Children:
+    """The children of the warm parent: each is known by the pid of the process that the parent waits for."""
+
+    def __init__(self, shell: Shell, limits: walls.Limits, home: str, *, walled: bool) -> None:
+        self.shell, self.limits, self.home, self.walled = shell, limits, home, walled
+        self.first: dict[int, int] = {}  # by that pid: the process that runs the student's code
+
+    def open(self, channel: int) -> int:
+        """Starts a child that answers on this socket."""
+        pid, first = self._open_walled(channel) if self.walled else self._open_plain(channel)
+        os.close(channel)
+        self.first[pid] = first
         return pid
-    try:
-        os.setsid()  # else a signal to the process group reaches the parent
-        walls.enter_namespaces(limits, home)
-        first = os.fork()
-        if first:
+
+    def end(self, pid: int) -> None:
+        """Ends a child with everything that it started, whatever it did."""
+        first = self.first.pop(pid, None)
+        if first is None:
+            return
+        if not self.walled:
             with contextlib.suppress(OSError):
-                os.waitpid(first, 0)
+                os.killpg(pid, signal.SIGKILL)
+            shutil.rmtree(f"{self.home}-{pid}", ignore_errors=True)
+        with contextlib.suppress(ChildProcessError):
+            # It still waits: so the number of the first process is still that process's, and nobody else's.
+            if os.waitpid(pid, os.WNOHANG)[0] == 0:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(first, signal.SIGKILL)  # the kernel ends all others of its PID namespace
+                os.waitpid(pid, 0)
+
+    def end_all(self) -> None:
+        for pid in list(self.first):
+            self.end(pid)
+
+    def _open_walled(self, channel: int) -> tuple[int, int]:
+        reading, writing = os.pipe()
+        pid = os.fork()
+        if pid:
+            os.close(writing)
+            told = os.read(reading, _PID.size)
+            os.close(reading)
+            return pid, _PID.unpack(told)[0] if told else pid
+        try:
+            os.setsid()  # else a signal to the process group reaches the parent
+            walls.enter_namespaces(self.limits, self.home)
+            first = os.fork()
+            if first:
+                _wait_for(first, writing)
+            examiner = _settle(channel, self.home)
+            walls.close_in(self.limits, self.home)
+            _serve(self.shell, examiner)
+        except BaseException as error:
+            with contextlib.suppress(Exception):
+                wire.send(socket.socket(fileno=channel), {"broken": f"{type(error).__name__}: {error}"})
+        finally:
+            os._exit(1)
+
+    def _open_plain(self, channel: int) -> tuple[int, int]:
+        pid = os.fork()
+        if pid:
+            return pid, pid
+        try:
+            os.setsid()  # it is ended with all that it starts
+            home = f"{self.home}-{os.getpid()}"
+            os.mkdir(home)
+            examiner = _settle(channel, home)
+            os.chdir(home)
+            with contextlib.suppress(OSError, ValueError):  # what a system does not limit
+                walls.limit(self.limits)
+            _serve(self.shell, examiner)
+        finally:
             os._exit(0)
-        examiner = _settle(channel, home)
-        walls.close_in(limits, home)
-        _serve(shell, examiner)
-    except BaseException as error:
-        with contextlib.suppress(Exception):
-            wire.send(socket.socket(fileno=channel), {"broken": f"{type(error).__name__}: {error}"})
-        os._exit(1)
+
+
+def _wait_for(first: int, writing: int) -> None:
+    """Tells the parent which process is the first, and lives as long as it and its namespaces."""
+    os.write(writing, _PID.pack(first))
+    os.closerange(0, 4096)  # the examiner hears at once when the child's end of the channel closes
+    with contextlib.suppress(OSError):
+        os.waitpid(first, 0)
     os._exit(0)
-
-
-def _open_child_without_walls(shell: Shell, limits: walls.Limits, channel: int, home: str) -> int:
-    pid = os.fork()
-    if pid:
-        return pid
-    try:
-        os.setsid()  # it is ended with all that it starts
-        home = f"{home}-{os.getpid()}"
-        os.mkdir(home)
-        examiner = _settle(channel, home)
-        os.chdir(home)
-        with contextlib.suppress(OSError, ValueError):  # what a system does not limit
-            walls.limit(limits)
-        _serve(shell, examiner)
-    finally:
-        os._exit(0)
 
 
 def _settle(channel: int, home: str) -> socket.socket:
@@ -121,6 +156,7 @@ def _settle(channel: int, home: str) -> socket.socket:
     null = os.open("/dev/null", os.O_RDWR)
     for descriptor in (0, 1, 2):
         os.dup2(null, descriptor)
+    os.close(null)
     os.environ.update(HOME=home, TMPDIR="/tmp")
     return socket.socket(fileno=CONTROL)
 
@@ -138,28 +174,48 @@ def _serve(shell: Shell, examiner: socket.socket) -> None:
         if request["do"] == "run":
             outputs, count = shell.run(request["source"])
             wire.send(examiner, {"outputs": outputs, "count": count})
-        elif request["do"] == "put":
-            _put(request["files"])
-            wire.send(examiner, {"put": True})
-        else:
+        elif request["do"] == "call":
             _answer(examiner, shell, request, arrays)
+        elif request["do"] == "keep":
+            examiner = _keep(examiner)
+        else:
+            _put(request.get("files", []))
+            wire.send(examiner, {"done": True})
+
+
+def _keep(examiner: socket.socket) -> socket.socket:
+    """Forks: the copy answers on the socket that follows, with all as it is now. Each goes on with its own socket."""
+    _, [channel], _, _ = socket.recv_fds(examiner, 1, 1)
+    try:
+        copied = os.fork() == 0
+    except OSError:
+        os.close(channel)
+        wire.send(examiner, {"kept": False})
+        return examiner
+    if copied:
+        examiner.close()
+        return socket.socket(fileno=channel)
+    os.close(channel)
+    wire.send(examiner, {"kept": True})
+    return examiner
 
 
 def _answer(examiner: socket.socket, shell: Shell, request: dict[str, Any], arrays: list[Any]) -> None:
     """Calls the student's function and sends what came of it."""
-    from course_lib.checks import call
+    from course_lib.checks import Outcome, call, way_of
 
     inputs = {
         name: arrays[packed["array"]] if "array" in packed else packed["value"]
         for name, packed in request["inputs"]
     }
-    if request["name"] not in shell.shell.user_ns:
-        wire.send(examiner, {"error": "NameError", "changed": False, "message": "", "line": ""})
-        return
     before = sys.stdout
     sys.stdout = _Nowhere()
     try:
-        outcome = call(shell.shell.user_ns[request["name"]], tuple(request["required"]), inputs)
+        function = shell.shell.user_ns[request["name"]]
+        way, forbidden = way_of(request["way"]), request["forbidden"]
+        outcome = call(function, tuple(request["required"]), inputs, way=way, forbidden=forbidden)
+    except KeyError:
+        outcome = Outcome(error="NameError")
     finally:
         sys.stdout = before
     header = {
@@ -169,9 +225,9 @@ def _answer(examiner: socket.socket, shell: Shell, request: dict[str, Any], arra
         "line": outcome.line[:500],
     }
     try:
-        wire.send(examiner, header, [] if outcome.value is None else [outcome.value])
+        wire.send(examiner, header, list(outcome.values))
     except wire.WireError:
-        wire.send(examiner, {**header, "error": "returned an array too large or not of numbers"})
+        wire.send(examiner, {**header, "error": "MemoryError"})
 
 
 class _Nowhere(io.TextIOBase):
@@ -199,12 +255,3 @@ def _reseed() -> None:
     np.random.seed(int.from_bytes(os.urandom(4), "big"))
     if "torch" in sys.modules:
         sys.modules["torch"].seed()
-
-
-def _end(pid: int) -> None:
-    with contextlib.suppress(OSError):
-        os.killpg(pid, signal.SIGKILL)
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(pid, signal.SIGKILL)
-    with contextlib.suppress(ChildProcessError):
-        os.waitpid(pid, 0)

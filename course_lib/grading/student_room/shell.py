@@ -6,7 +6,7 @@ import re
 import sys
 from typing import Any
 
-MAX_OUTPUT = 2**20  # characters, all cells of a notebook together
+MAX_OUTPUT = 2**21  # characters, all cells of a notebook together
 
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 

@@ -1,53 +1,75 @@
-"""Messages between the two rooms: one JSON header and arrays as npy. No pickle, no objects, bounded in size."""
+"""Messages between the two rooms: one JSON header and arrays as npy. No pickle, no objects, bounded in size.
+
+What arrives is believed only as far as its bytes reach; whatever is wrong with it is a WireError and nothing else.
+"""
 
 from __future__ import annotations
 
 import io
 import json
+import math
+import re
 import select
 import socket
 import struct
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-# A header holds outputs of cells; arrays are results of small tasks.
-MAX_HEADER = 16 * 2**20
+# A header holds outputs of cells; arrays are results of small tasks. JSON takes up to 30 times its text in memory.
+MAX_HEADER = 8 * 2**20
 MAX_ARRAYS = 64
-MAX_ARRAY = 64 * 2**20
+MAX_BYTES = 64 * 2**20  # of one message's arrays together
 NUMERIC = "biuf"
 
 _SIZES = struct.Struct("!II")
 _SIZE = struct.Struct("!Q")
+_PART = 2**20
+_WATCH_SECONDS = 0.1
+# The header that NumPy writes for plain numbers, and no other: no expression of somebody else's is evaluated.
+_NPY = re.compile(
+    rb"\x93NUMPY\x01\x00(..)\{'descr': '([<>|=][biuf]\d{1,2})', 'fortran_order': (False|True), "
+    rb"'shape': \(((?:\d{1,18}, ?)*(?:\d{1,18})?)\), \} *\n",
+    re.DOTALL,
+)
 
 
 class WireError(Exception):
-    """What came is no message: cut off, too large, too late, or not data."""
+    """What came is no message: cut off, too large, or not data."""
 
 
 class Silence(WireError):
-    """Nothing, or not all, came before the deadline."""
+    """Not all of it went, or came, before the deadline."""
 
 
-def send(channel: socket.socket, header: dict[str, Any], arrays: list[np.ndarray] | None = None) -> None:
+def send(
+    channel: socket.socket,
+    header: dict[str, Any],
+    arrays: list[np.ndarray] | None = None,
+    *,
+    seconds: float | None = None,
+) -> None:
     """Sends one message; WireError where an array is no plain array of numbers or booleans."""
     packed = [_pack(array) for array in arrays or []]
-    text = json.dumps(header, ensure_ascii=True).encode()
+    text = json.dumps(header, ensure_ascii=False).encode("utf-8", errors="replace")
+    if len(text) > MAX_HEADER or len(packed) > MAX_ARRAYS or sum(map(len, packed)) > MAX_BYTES:
+        raise WireError("the message is too large")
     frames = [_SIZES.pack(len(text), len(packed)), text]
     for data in packed:
         frames += [_SIZE.pack(len(data)), data]
-    try:
-        channel.sendall(b"".join(frames))
-    except OSError as error:
-        raise WireError(f"the other side is gone ({error})") from error
+    _write(channel, memoryview(b"".join(frames)), _Deadline(seconds))
 
 
 def receive(
-    channel: socket.socket, *, seconds: float | None = None
+    channel: socket.socket, *, seconds: float | None = None, watch: Callable[[], None] | None = None
 ) -> tuple[dict[str, Any], list[np.ndarray]]:
-    """The next message. Silence after the deadline; WireError where it is no message."""
-    deadline = None if seconds is None else time.monotonic() + seconds
+    """The next message, of which all has to come within `seconds`. WireError where it is no message.
+
+    `watch` is called from time to time while it does not come.
+    """
+    deadline = _Deadline(seconds, watch)
     header_size, count = _SIZES.unpack(_read(channel, _SIZES.size, deadline))
     if header_size > MAX_HEADER or count > MAX_ARRAYS:
         raise WireError(f"a message of {header_size} bytes with {count} arrays is too large")
@@ -57,65 +79,91 @@ def receive(
         raise WireError("the header is not JSON") from error
     if not isinstance(header, dict):
         raise WireError("the header is not an object")
-    arrays = []
+    arrays, left = [], MAX_BYTES
     for _ in range(count):
         (size,) = _SIZE.unpack(_read(channel, _SIZE.size, deadline))
-        if size > MAX_ARRAY:
-            raise WireError(f"an array of {size} bytes is too large")
+        if size > left:
+            raise WireError(f"arrays of more than {MAX_BYTES} bytes are too large")
+        left -= size
         arrays.append(_unpack(_read(channel, size, deadline)))
     return header, arrays
 
 
-def _read(channel: socket.socket, size: int, deadline: float | None) -> bytes:
-    parts: list[bytes] = []
-    missing = size
-    while missing:
-        if deadline is not None and not _readable(channel, deadline):
-            raise Silence("no answer in time")
+class _Deadline:
+    """Of a whole message: bytes that drip in do not put it off."""
+
+    def __init__(self, seconds: float | None, watch: Callable[[], None] | None = None) -> None:
+        self.now = time.monotonic()
+        self.at = math.inf if seconds is None else self.now + seconds
+        self.watch = watch
+        self.next = math.inf if watch is None else self.now + _WATCH_SECONDS
+
+    def wait(self, channel: socket.socket, event: int) -> None:
+        """Until the channel is ready; Silence after the deadline."""
+        poll = select.poll()  # select() fails for descriptors above 1023
+        poll.register(channel, event)
+        while self.now < self.at:
+            left = min(self.at, self.next) - self.now
+            ready = poll.poll(None if left == math.inf else max(0.0, left) * 1000)
+            self.now = time.monotonic()
+            if self.watch is not None and self.now >= self.next:
+                self.watch()
+                self.next = time.monotonic() + _WATCH_SECONDS
+            if ready:
+                return
+        raise Silence("no answer in time")
+
+
+def _write(channel: socket.socket, data: memoryview, deadline: _Deadline) -> None:
+    while data:
+        deadline.wait(channel, select.POLLOUT)
         try:
-            part = channel.recv(min(missing, 2**20))
+            sent = channel.send(data[:_PART], socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            continue
+        except OSError as error:
+            raise WireError(f"the other side is gone ({error})") from error
+        data = data[sent:]
+
+
+def _read(channel: socket.socket, size: int, deadline: _Deadline) -> bytes:
+    data = bytearray()
+    while len(data) < size:
+        deadline.wait(channel, select.POLLIN)
+        try:
+            part = channel.recv(min(size - len(data), _PART), socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            continue
         except OSError as error:
             raise WireError(f"the other side is gone ({error})") from error
         if not part:
             raise WireError("the other side is gone")
-        parts.append(part)
-        missing -= len(part)
-    return b"".join(parts)
-
-
-def _readable(channel: socket.socket, deadline: float) -> bool:
-    poll = select.poll()  # select() fails for descriptors above 1023
-    poll.register(channel, select.POLLIN)
-    return bool(poll.poll(max(0.0, deadline - time.monotonic()) * 1000))
+        data += part
+    return bytes(data)
 
 
 def _pack(array: np.ndarray) -> bytes:
-    if array.dtype.kind not in NUMERIC or array.nbytes > MAX_ARRAY:
+    if array.dtype.kind not in NUMERIC or array.nbytes > MAX_BYTES:
         raise WireError(f"an array of dtype {array.dtype} and {array.nbytes} bytes is not sent")
     buffer = io.BytesIO()
-    np.lib.format.write_array(buffer, np.ascontiguousarray(array).reshape(array.shape), allow_pickle=False)
+    plain = np.ascontiguousarray(array).reshape(array.shape)
+    np.lib.format.write_array(buffer, plain, version=(1, 0), allow_pickle=False)
     return buffer.getvalue()
 
 
 def _unpack(data: bytes) -> np.ndarray:
-    """An array whose bytes are all here: its header is believed only as far as they reach."""
-    buffer = io.BytesIO(data)
+    head = _NPY.match(data[:1024])
+    if head is None or int.from_bytes(head[1], "little") + 10 != head.end():
+        raise WireError("an array has no header of a plain npy file")
+    shape = tuple(int(length) for length in head[4].replace(b" ", b"").split(b",") if length)
+    count = 1
+    for length in shape:
+        count *= length
     try:
-        version = np.lib.format.read_magic(buffer)
-        read_header = {
-            (1, 0): np.lib.format.read_array_header_1_0,
-            (2, 0): np.lib.format.read_array_header_2_0,
-        }
-        shape, fortran, dtype = read_header[version](buffer)
-        rest = data[buffer.tell() :]
-        count = 1
-        for length in shape:
-            count *= length
-        if dtype.kind not in NUMERIC or dtype.hasobject or count * dtype.itemsize != len(rest):
+        dtype = np.dtype(head[2].decode())
+        if count * dtype.itemsize != len(data) - head.end():
             raise WireError("an array is not what its header says")
-        flat = np.frombuffer(rest, dtype=dtype)
-        return flat.reshape(shape, order="F" if fortran else "C").copy()
-    except WireError:
-        raise
-    except Exception as error:  # whatever a forged header makes of numpy's reader
+        flat = np.frombuffer(data, dtype=dtype, count=count, offset=head.end())
+        return flat.reshape(shape, order="F" if head[3] == b"True" else "C").copy()
+    except (TypeError, ValueError) as error:  # a width that no number has, too many axes
         raise WireError(f"an array can't be read ({type(error).__name__})") from error

@@ -1,0 +1,74 @@
+"""A seat's processes seen from outside, where nothing inside can change what is seen: the memory that they use."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+from collections.abc import Iterator
+
+_FIELD = r"^{}:\s*(\d+) kB$"
+
+
+class Usage:
+    """Of all processes in the PID namespace that `first` is in; of `first` alone where namespaces can't be read.
+
+    Shared pages are counted once, and what the processes had in common with their parent is part of each figure.
+    """
+
+    def __init__(self, first: int) -> None:
+        self.first = first
+        self._descriptor = os.pidfd_open(first)  # a number may come to mean another process
+        self._namespace = _namespace(first)
+        self._before: dict[int, int] = {}
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+    def pause(self) -> None:
+        """Stops the first process."""
+        with contextlib.suppress(OSError):
+            signal.pidfd_send_signal(self._descriptor, signal.SIGSTOP)
+
+    def resident(self) -> int:
+        """Bytes in use now, each page divided by those who share it."""
+        return sum(_bytes(pid, "smaps_rollup", "Pss") for pid in self._processes())
+
+    def forget_peak(self) -> None:
+        """Lets `peak` begin anew from what is in use now."""
+        for pid in self._processes():
+            with contextlib.suppress(OSError), open(f"/proc/{pid}/clear_refs", "w") as file:
+                file.write("5")
+            self._before[pid] = _bytes(pid, "status", "VmRSS")
+
+    def peak(self) -> int:
+        """Bytes by which the processes grew at most since `forget_peak`; one that ended in between does not count."""
+        return sum(
+            max(0, _bytes(pid, "status", "VmHWM") - self._before.get(pid, 0)) for pid in self._processes()
+        )
+
+    def _processes(self) -> Iterator[int]:
+        if self._namespace is None:
+            yield self.first
+            return
+        for name in os.listdir("/proc"):
+            if name.isdigit() and _namespace(int(name)) == self._namespace:
+                yield int(name)
+
+
+def _namespace(pid: int) -> str | None:
+    try:
+        return os.readlink(f"/proc/{pid}/ns/pid")
+    except OSError:
+        return None
+
+
+def _bytes(pid: int, file: str, field: str) -> int:
+    """A field of a file of /proc/PID; 0 where the process has ended, or may not be looked at."""
+    try:
+        with open(f"/proc/{pid}/{file}", encoding="ascii", errors="replace") as lines:
+            found = re.search(_FIELD.format(field), lines.read(), re.MULTILINE)
+    except OSError:
+        return 0
+    return int(found[1]) * 1024 if found else 0
