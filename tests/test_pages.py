@@ -31,6 +31,16 @@ KEPT_IN_ENGLISH = ("Main", "Page", "Toggle primary sidebar", "Toggle secondary s
 QUIET = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
 
 
+# What sticks out to the right of the screen, where no box around it can be scrolled.
+CUT_OFF = """() => {
+    const scrolls = element => ["auto", "scroll"].includes(getComputedStyle(element).overflowX);
+    const boxed = element => element.matches("article") ? false : scrolls(element) || boxed(element.parentElement);
+    return [...document.querySelectorAll("article :is(math, code, img, svg, table)")]
+        .filter(element => element.getBoundingClientRect().right > innerWidth && !boxed(element))
+        .map(element => element.textContent.slice(0, 80) || element.alt);
+}"""
+
+
 class Handler(http.server.SimpleHTTPRequestHandler):
     def log_message(self, format: str, *args: object) -> None:
         """Says nothing."""
@@ -99,6 +109,7 @@ def test_page_loads_cleanly_and_fits(browser: Browser, site: str, name: str, wid
     for folded in page.locator("details").all():
         folded.evaluate("element => element.open = true")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.evaluate(CUT_OFF) == []
     assert page.evaluate("document.documentElement.lang") == "ko"
     assert page.evaluate("document.documentElement.dataset.theme") == scheme
     assert page.locator("article math").count() > 0
