@@ -14,13 +14,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table
 
 from course_lib.course import Course, CourseError, find_course
 
 if TYPE_CHECKING:
-    from course_lib.grading.report import Report
+    from course_lib.grading.report import Report, StudentReport
     from course_lib.release.demo import DemoRow
 
 # What a command needs beyond this is loaded when it runs, so that --help answers at once.
@@ -98,10 +105,26 @@ def grade(
     ] = None,
     json: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the report there, too.")] = None,
     again: Annotated[bool, typer.Option("--again", help="Run unchanged submissions again as well.")] = False,
+    jobs: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, help="Examine so many at a time; by default one on each core."),
+    ] = None,
+    scheduler: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="Examine on the Dask cluster of this scheduler.")
+    ] = None,
+    without_walls: Annotated[
+        bool,
+        typer.Option(
+            "--without-walls",
+            help="Run students' code where it can't be confined: it can then read and change your files, "
+            "use your network and end your processes.",
+        ),
+    ] = False,
 ) -> None:
     """Grade what students handed in.
 
-    Marks go into gradebook.db, executed notebooks into autograded/, as nbgrader has them.
+    Marks go into gradebook.db, executed notebooks into autograded/, as nbgrader has them. What is graded already is
+    not run again, so a run that was stopped goes on where it was.
     """
     from course_lib.grading.report import require_writable, write_json
 
@@ -109,8 +132,11 @@ def grade(
     _require_current_release(course, problem_set)
     if json is not None:
         require_writable(json)
-    report = _grade(course, problem_set, submitted or course.root / "submitted", again=again)
+    options = {"again": again, "jobs": jobs, "scheduler": scheduler, "walls": not without_walls}
+    report = _grade(course, problem_set, submitted or course.root / "submitted", options)
     _console().print(_report_table(report))
+    if not report.walls:
+        print("Graded without walls: students' code ran with your rights, in reach of your files and marks.")
     if json is not None:
         write_json(report, json)
         print(f"Report: {json}")
@@ -121,7 +147,7 @@ def grade(
 def demo() -> None:
     """All of it once, with a sample class.
 
-    Builds the book, releases the problem sets, grades a class whose scores are known beforehand.
+    Builds the book, releases the problem sets, grades a class whose scores are known beforehand on the first.
     """
     from course_lib.release.demo import demo_workspace, grade_sample
 
@@ -130,17 +156,57 @@ def demo() -> None:
     names = _require_problem_sets(course, None)
     _release(course, names)
     surprises: list[str] = []
-    for name in names:
-        with _bar(f"Grading the sample class of {name}") as progress:
-            rows = grade_sample(course, name, progress=progress)
-        _console().print(_demo_table(name, rows))
-        surprises += [f"{name} {row.student.id}" for row in rows if not row.as_predicted]
+    for name in names[:1]:  # the others have their sample classes graded by the tests
+        with _grading_bar(f"Grading the sample class of {name}") as progress:
+            graded = grade_sample(course, name, progress=progress)
+        _console().print(_demo_table(name, graded.rows))
+        if not graded.walls:
+            print(
+                "Nothing confines code here, so the sample class, which is ours, ran without. See: course doctor"
+            )
+        surprises += [f"{name} {row.student.id}" for row in graded.rows if not row.as_predicted]
     _say_where(_places(course, demo_workspace(course)))
     if surprises:
         raise CourseError(
             f"{len(surprises)} scores differ from what the bank predicts: {', '.join(surprises)}. "
             "Correct the tests or the predictions in solutions/."
         )
+
+
+@app.command()
+def doctor() -> None:
+    """Say what this machine can confine.
+
+    Students' code runs behind walls, or not at all: each part of them is looked at, and a room is opened.
+    """
+    from course_lib.grading.doctor import examine_machine
+
+    findings = examine_machine()
+    for finding in findings:
+        print(f"{'ok     ' if finding.good else 'lacking'} {finding.what}: {finding.found}")
+        if not finding.good and finding.remedy:
+            print(f"        {finding.remedy}.")
+    if not findings[-1].good:
+        raise CourseError(
+            "Students' code can't be confined on this machine. Mend what is lacking above, and run: course doctor"
+        )
+    print("Submissions can be graded here: each runs confined.")
+
+
+@app.command()
+def secret() -> None:
+    """Make the course's secret, if it has none, and say where it is.
+
+    Hidden tests draw their inputs from it. Keep a copy in a safe place, and never hand it out.
+    """
+    from course_lib.grading.secret import secret_of, secret_path
+
+    course = find_course()
+    path = secret_path(course)
+    made = not path.exists()
+    secret_of(course)
+    print(f"The course's secret {'was made now' if made else 'is there'}: {_shown(path)}")
+    print("Next: copy it to where you keep passwords. Without it, a regrade asks other questions.")
 
 
 def _build_book(course: Course) -> None:
@@ -191,11 +257,17 @@ def _require_current_release(course: Course, problem_set: str) -> None:
         )
 
 
-def _grade(course: Course, problem_set: str, submitted: Path, *, again: bool) -> Report:
+def _grade(course: Course, problem_set: str, submitted: Path, options: dict[str, Any]) -> Report:
     from course_lib.grading.run import grade
 
-    with _bar(f"Grading {problem_set}") as progress:
-        return grade(course, problem_set, submitted, course.root, again=again, progress=progress)
+    with _grading_bar(f"Grading {problem_set}") as progress:
+        return grade(course, problem_set, submitted, course.root, progress=progress, **options)
+
+
+@contextmanager
+def _grading_bar(what: str) -> Iterator[Callable[[int, int, int], None]]:
+    with _bar(what) as show:
+        yield lambda done, total, failures: show(done, total, f"({failures} failed)" if failures else "")
 
 
 def _say_what_waits(report: Report) -> None:
@@ -217,11 +289,27 @@ def _report_table(report: Report) -> Table:
         points = (
             "" if student.status in ("missing", "unreadable") else _points(student.score, student.max_score)
         )
-        table.add_row(student.id, student.status.replace("_", " "), points, student.note)
+        remarks = [student.note, "" if student.before is None else _before(student)]
+        table.add_row(student.id, student.status.replace("_", " "), points, " ".join(filter(None, remarks)))
     return table
 
 
-def _demo_table(problem_set: str, rows: list[DemoRow]) -> Table:
+def _before(student: StudentReport) -> str:
+    """What a regrade changed: the old score, and each item's."""
+    old = student.before or {}
+    changes = [
+        f"{item.id} {_score(old.get(item.id))} → {_score(item.score)}"
+        for item in student.items
+        if old.get(item.id) != item.score
+    ]
+    return f"Before: {student.score_before:g} ({', '.join(changes)})."
+
+
+def _score(score: float | None) -> str:
+    return "waits" if score is None else f"{score:g}"
+
+
+def _demo_table(problem_set: str, rows: tuple[DemoRow, ...]) -> Table:
     table = _table(f"{problem_set}: the sample class", "student", "handed in", "score", "predicted", "why")
     for row in rows:
         predicted = f"{row.student.predicted:g}" if row.as_predicted else f"[red]{row.student.predicted:g}[/]"
@@ -275,7 +363,14 @@ def _console() -> Console:
 def _bar(what: str) -> Iterator[Callable[[int, int, str], None]]:
     """A bar on stderr while something takes its time; nothing where nobody watches."""
     console = Console(stderr=True)
-    columns = [TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()]
+    columns = [
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    ]
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(what, total=None)
         yield lambda done, total, who: bar.update(

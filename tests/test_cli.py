@@ -4,7 +4,7 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -12,9 +12,12 @@ from mini import edit, hand_in, make_course, snapshot
 
 from course_lib import cli
 from course_lib.course import Course, CourseError, find_course
+from course_lib.grading import class_run
+from course_lib.grading.class_run import LocalWorkers
 from course_lib.grading.report import Item, StudentReport
 from course_lib.grading.sample import SampleStudent
-from course_lib.release.demo import DemoRow
+from course_lib.grading.worker import Examined, NoRoom, Unit
+from course_lib.release.demo import DemoClass, DemoRow
 from course_lib.release.notebooks import release
 
 DOUBLE = "def double(x):\n    return 2 * x"
@@ -99,13 +102,85 @@ def test_grade_prints_a_table_and_writes_json(course: Course, run: Run) -> None:
     assert report["students"][0]["items"][2]["score"] is None
 
 
-def test_grade_ends_with_1_where_a_notebook_did_not_run_to_its_end(course: Course, run: Run) -> None:
-    hand_in(course, course.root / "in", "student-001", double_solution="import os\nos._exit(0)")
-    hand_in(course, course.root / "in", "student-002", double_solution=DOUBLE)
+def test_grade_ends_with_1_where_a_notebook_could_not_be_examined(
+    course: Course, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for student in ("student-001", "student-002"):
+        hand_in(course, course.root / "in", student, double_solution=DOUBLE)
+    examine_all = class_run.examine_all
+
+    def lose_one(units: Iterable[Unit], workers: LocalWorkers) -> Iterator[Examined]:
+        first, *rest = units
+        yield Examined(first.student, failure="its worker was lost")
+        yield from examine_all(rest, workers)
+
+    monkeypatch.setattr("course_lib.grading.run.examine_all", lose_one)
     code, out, err = run("grade", "mini", "--submitted", "in")
     assert code == 1
     assert err == "course: 1 notebooks could not be run to their end: student-001. See above why.\n"
+    assert "its worker was lost" in out
     assert "3 / 7.5" in out
+
+
+def test_grade_without_walls_says_so(course: Course, run: Run) -> None:
+    hand_in(course, course.root / "in", "student-001", double_solution=DOUBLE)
+    code, out, err = run("grade", "mini", "--submitted", "in", "--without-walls", "--json", "report.json")
+    assert (code, err) == (0, "")
+    assert "3 / 7.5" in out
+    assert "Graded without walls" in out
+    assert json.loads((course.root / "report.json").read_text(encoding="utf-8"))["without_walls"] is True
+
+
+def test_grade_refuses_where_nothing_confines(
+    course: Course, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_room(*_: object) -> Iterator[Examined]:
+        raise NoRoom("bubblewrap is missing.")
+        yield
+
+    hand_in(course, course.root / "in", "student-001", double_solution=DOUBLE)
+    monkeypatch.setattr("course_lib.grading.run.examine_all", no_room)
+    code, out, err = run("grade", "mini", "--submitted", "in")
+    assert (code, out) == (1, "")
+    assert err.startswith("course: bubblewrap is missing. Students' code is not run without walls.")
+    assert "course doctor" in err
+    assert "--without-walls" in err
+    assert not (course.root / "autograded").exists()
+
+
+def test_grade_shows_old_marks_beside_new_ones(course: Course, run: Run) -> None:
+    path = hand_in(course, course.root / "in", "student-001", double_solution="def double(x):\n    return x")
+    assert run("grade", "mini", "--submitted", "in")[0] == 0
+    edit(path, "return x", "return 2 * x")
+    code, out, _ = run("grade", "mini", "--submitted", "in", "--json", "report.json")
+    assert code == 0
+    assert "Before: 1 (double 1 → 3)." in out
+    [student] = json.loads((course.root / "report.json").read_text(encoding="utf-8"))["students"]
+    assert student["before"] == {"double": 1.0, "mean": 0.0, "why": 0.0}
+    assert "Before" not in run("grade", "mini", "--submitted", "in")[1]
+
+
+def test_doctor_says_what_is_lacking(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    code, out, err = run("doctor")
+    assert (code, err) == (0, "")
+    assert out.endswith("Submissions can be graded here: each runs confined.\n")
+    monkeypatch.setattr(sys, "platform", "darwin")
+    code, out, err = run("doctor")
+    assert code == 1
+    assert out.splitlines()[0].startswith("lacking system: ")
+    assert "Grade on Linux" in out
+    assert err.startswith("course: Students' code can't be confined on this machine.")
+
+
+def test_secret_is_made_once_and_never_printed(course: Course, run: Run) -> None:
+    path = course.root / ".course" / "secret"
+    path.unlink(missing_ok=True)
+    assert run("secret")[1].splitlines()[0] == "The course's secret was made now: .course/secret"
+    made = path.read_bytes()
+    code, out, _ = run("secret")
+    assert (code, path.read_bytes()) == (0, made)
+    assert out.splitlines()[0] == "The course's secret is there: .course/secret"
+    assert made.hex() not in out
 
 
 def test_grade_wants_the_release_that_solutions_give_now(course: Course, run: Run) -> None:
@@ -241,7 +316,7 @@ def test_demo_fails_where_a_score_is_not_as_predicted(
     student = SampleStudent("student-003", "mistake 1 in each", predicted=1.0)
     row = DemoRow(student, StudentReport("student-003", "graded", (Item("double", 3.0, 3.0, ""),)))
     monkeypatch.setattr(cli, "_build_book", lambda course: None)
-    monkeypatch.setattr("course_lib.release.demo.grade_sample", lambda *_, **__: [row])
+    monkeypatch.setattr("course_lib.release.demo.grade_sample", lambda *_, **__: DemoClass((row,), True))
     code, out, err = run("demo")
     assert code == 1
     assert ["003", "mistake", "1", "in", "each", "3", "/", "3", "1"] in [

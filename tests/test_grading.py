@@ -12,6 +12,7 @@ import pytest
 from mini import cell_of, hand_in, make_course, snapshot
 
 import course_lib.grading.run as run
+import course_lib.grading.worker as worker
 from course_lib.course import Course, CourseError, find_course
 from course_lib.grading.bank import load_bank
 from course_lib.grading.intake import Missing, Submission, Unreadable, collect, repair, stage, submissions_in
@@ -321,7 +322,9 @@ def odd_class(course: Course, tmp_path_factory: pytest.TempPathFactory) -> Path:
     submitted = tmp_path_factory.mktemp("odd")
     hand_in(course, submitted, "both", double_solution=DOUBLE, mean_solution=MEAN, why="Because.")
     hand_in(course, submitted, "deleted", language="ko", double_solution=DOUBLE)
-    hand_in(course, submitted, "exits", double_solution=f"{DOUBLE}\nimport os\nos._exit(0)")
+    hand_in(
+        course, submitted, "exits", double_solution=f"{DOUBLE}\nimport os\nos._exit(0)", mean_solution=MEAN
+    )
     hand_in(course, submitted, "fails", double_solution="def double(x):\n    return y", mean_solution=MEAN)
     hand_in(course, submitted, "odd[1]", double_solution=DOUBLE)
     warning = "import sys, warnings\n    warnings.warn('careful')\n    print('careful', file=sys.stderr)"
@@ -346,7 +349,7 @@ def odd_class(course: Course, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def same_library() -> Iterator[None]:
     """The library counts as unchanged, whatever somebody edits while tests run."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(run, "_bytes_of_library", lambda: b"")
+        patch.setattr(worker, "library_digest", lambda: "")
         yield
 
 
@@ -365,7 +368,7 @@ def test_grade_gives_everybody_a_result(odd_report: Report) -> None:
     assert scores(odd_report) == {
         "both": ("needs_marking", [3.0, 2.5, None]),
         "deleted": ("graded", [3.0, 0.0, 0.0]),
-        "exits": ("failed", [0.0, 0.0, 0.0]),
+        "exits": ("graded", [0.0, 2.5, 0.0]),
         "fails": ("graded", [0.0, 2.5, 0.0]),
         "odd[1]": ("unreadable", [0.0, 0.0, 0.0]),
         "syntax": ("graded", [0.0, 2.5, 0.0]),
@@ -379,9 +382,12 @@ def test_grade_says_why(odd_report: Report) -> None:
     said = {student.id: [item.message for item in student.items] for student in odd_report.students}
     assert said["both"][0].startswith("double: 3 / 3 points")
     assert said["both"][2] == "Waits for a person's mark."
-    assert "ended its own Python process" in said["exits"][0]
+    assert "NameError" in said["exits"][0]
+    notes = {student.id: student.note for student in odd_report.students}
+    assert notes["exits"] == "[3]: The Python process ended on the way."
+    assert notes["both"] == ""
     assert "NameError" in said["fails"][0]
-    assert said["syntax"][0] == "NameError: name 'double' is not defined"
+    assert "The function ended in an error: NameError" in said["syntax"][0]
     assert said["without"] == ["there is no folder mini"] * 3
     assert "Not written yet" in said[KOREAN][1]
     assert said[KOREAN][2] == "No answer."
@@ -408,7 +414,7 @@ def refuse(*_: object) -> None:
 def test_grade_executes_nothing_twice(
     course: Course, odd_class: Path, odd_report: Report, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run, "execute", refuse)
+    monkeypatch.setattr(run, "examine_all", refuse)
     before = snapshot(odd_class)
     assert grade(course, "mini", odd_class, course.root / "workspace") == odd_report
     assert snapshot(odd_class) == before
@@ -441,7 +447,7 @@ def test_grade_executes_again_what_was_asked_otherwise(
     shutil.copytree(course.root, tmp_path, dirs_exist_ok=True)
     with (tmp_path / "solutions" / "mini" / "tasks.py").open("a") as file:
         file.write("# a change\n")
-    monkeypatch.setattr(run, "execute", refuse)
+    monkeypatch.setattr(run, "examine_all", refuse)
     with pytest.raises(AssertionError, match="executed again"):
         grade(find_course(tmp_path), "mini", odd_class, tmp_path / "workspace")
 
@@ -542,7 +548,7 @@ def rows_of_ps1(tmp_path_factory: pytest.TempPathFactory) -> list[DemoRow]:
     shutil.copytree(ROOT / "solutions", root / "solutions")
     course = find_course(root)
     release(course, "ps1")
-    return grade_sample(course, "ps1", progress=silent)
+    return list(grade_sample(course, "ps1", progress=silent).rows)
 
 
 def test_sample_class_of_ps1_gets_what_the_bank_predicts(rows_of_ps1: list[DemoRow]) -> None:

@@ -28,9 +28,9 @@ def parse_notebook(text: str) -> Any:
     return notebook
 
 
-def notebook_of(content: dict[str, Any]) -> Any:
-    """A notebook that was checked before, from its JSON."""
-    return _nbformat().from_dict(content)
+def notebook_of(text: str) -> Any:
+    """The notebook that `text_of` wrote."""
+    return _nbformat().reads(text, as_version=4)
 
 
 def text_of(notebook: Any) -> str:

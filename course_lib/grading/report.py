@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -35,6 +35,19 @@ class StudentReport:
     status: Status
     items: tuple[Item, ...]
     note: str = ""
+    before: dict[str, float | None] | None = None  # the items' old scores, where this run changed one
+
+    def after(self, before: dict[str, float | None]) -> StudentReport:
+        """This report beside the scores that stood before, where they differ."""
+        changed = before != {item.id: item.score for item in self.items}
+        return replace(self, before=before if changed else None)
+
+    @property
+    def score_before(self) -> float | None:
+        """The points that stood before; None where nothing changed, or there were none."""
+        return (
+            None if self.before is None else sum(score for score in self.before.values() if score is not None)
+        )
 
     @property
     def score(self) -> float:
@@ -52,11 +65,13 @@ class Report:
 
     assignment: str
     students: tuple[StudentReport, ...]
+    walls: bool = True
 
     def as_json(self) -> dict[str, Any]:
-        """The report in the form that other programs read."""
+        """The report in the form that other programs read; `without_walls` is there only where it is true."""
         return {
             "assignment": self.assignment,
+            **({} if self.walls else {"without_walls": True}),
             "students": [_student_as_json(student) for student in self.students],
         }
 
@@ -86,10 +101,12 @@ def require_writable(path: Path) -> None:
 
 
 def _student_as_json(student: StudentReport) -> dict[str, Any]:
+    """`before`, the items' scores that stood before, is there only where a regrade changed one."""
     return {
         "id": student.id,
         "status": student.status,
         "score": student.score,
         "max_score": student.max_score,
+        **({} if student.before is None else {"before": student.before}),
         "items": [vars(item) for item in student.items],
     }

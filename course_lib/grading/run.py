@@ -1,34 +1,55 @@
-"""Grading a class: take in, execute, record, report. One bad submission never stops the others."""
+"""Grading a class: take in, examine in workers, record, report. One bad submission never stops the others."""
 
 from __future__ import annotations
 
 import hashlib
-import json
-import os
 import platform
-from collections.abc import Callable, Iterable
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
-import numpy as np
-
-import course_lib
-from course_lib.course import Course
-from course_lib.grading.execute import ExecutionFailed, execute
-from course_lib.grading.intake import Missing, Submission, Unreadable, collect, stage, submissions_in
-from course_lib.grading.notebook import read_notebook
+from course_lib.course import Course, CourseError
+from course_lib.grading.class_run import DaskWorkers, LocalWorkers, Workers, examine_all
+from course_lib.grading.intake import (
+    HandedIn,
+    Missing,
+    Submission,
+    Unreadable,
+    choose,
+    collect,
+    parse_submission,
+    repair,
+    submissions_in,
+)
+from course_lib.grading.notebook import read_notebook, text_of
+from course_lib.grading.recorder import Entry, Recorder, Result, is_registered
 from course_lib.grading.report import Item, Report, Status, StudentReport
-from course_lib.grading.secret import secret_of
-from course_lib.grading.verdicts import Verdict, read_verdicts
-from course_lib.grading.workspace import Workspace, nbgrader_at_work, open_workspace, register
+from course_lib.grading.worker import Examined, NoRoom, Paper, Unit, paper_of
+from course_lib.grading.workspace import Workspace, open_workspace, register
+
+# Students in one transaction, and the seconds after which fewer are written: what a killed run has to do again.
+BATCH = 50
+BATCH_SECONDS = 10.0
 
 _SAY = {
     "ko": {"waits": "사람이 채점할 차례입니다.", "marked": "사람이 채점했습니다.", "empty": "답이 없습니다."},
     "en": {"waits": "Waits for a person's mark.", "marked": "Marked by a person.", "empty": "No answer."},
 }
 
-Progress = Callable[[int, int, str], None]  # done, total, the student whose turn it is
+Progress = Callable[[int, int, int], None]  # done, total, failures
+
+
+class WallsMissing(CourseError):
+    """Nothing confines students' code here, so it was not run."""
+
+
+def silent(done: int, total: int, failures: int) -> None:
+    """No progress is shown."""
 
 
 def grade(
@@ -38,106 +59,174 @@ def grade(
     workspace: Path,
     *,
     again: bool = False,
-    progress: Progress = lambda done, total, student: None,
+    jobs: int | None = None,
+    scheduler: str | None = None,
+    walls: bool = True,
+    progress: Progress = silent,
 ) -> Report:
     """Grades `submitted`/STUDENT/PROBLEM_SET/*.ipynb in a workspace.
 
-    A submission that was graded before is not run again while it, the release and the library stay as they were,
-    except with `again`; what people marked stays in any case. CourseError where there is nothing to grade.
+    Submissions are examined by `jobs` processes (one a core by default), or by the Dask cluster of `scheduler`.
+    Without `walls` students' code runs as whoever grades. What was graded before is not examined again while
+    submission, release and library stay as they were, except with `again`; what people marked stays in any case.
+    CourseError where there is nothing to grade, or no way to.
     """
     course.require_problem_set(problem_set)
     place = open_workspace(course, workspace)
-    place.source(problem_set)
+    released = _released(place, problem_set)
     submissions = submissions_in(submitted, problem_set)
-    register(place, problem_set)
-    run = _Run(place, problem_set, again)
-    students = []
-    for done, submission in enumerate(submissions):
-        progress(done, len(submissions), submission.student)
-        students.append(run.grade(submission))
-    progress(len(submissions), len(submissions), "")
-    return Report(problem_set, tuple(students))
+    with _alone_in(place):
+        if not is_registered(place, problem_set, released):
+            register(place, problem_set)
+        paper = paper_of(course, problem_set, walls=walls)
+        with Recorder(place, problem_set, released) as recorder:
+            run = _Run(place, problem_set, released, recorder, paper, again)
+            workers = (
+                (lambda: DaskWorkers(paper, scheduler)) if scheduler else (lambda: LocalWorkers(paper, jobs))
+            )
+            students = run.grade(submissions, workers, progress)
+    return Report(problem_set, tuple(students), walls=walls)
+
+
+@dataclass(frozen=True)
+class _Taken:
+    """A submission that was taken in and waits for its examination."""
+
+    handed_in: HandedIn
+    digest: str
+    answers: dict[str, bool]
+    before: Entry | None
 
 
 class _Run:
     """What the submissions of one run have in common."""
 
-    def __init__(self, workspace: Workspace, problem_set: str, again: bool) -> None:
+    def __init__(
+        self,
+        workspace: Workspace,
+        problem_set: str,
+        released: Any,
+        recorder: Recorder,
+        paper: Paper,
+        again: bool,
+    ) -> None:
         self.workspace = workspace
         self.problem_set = problem_set
+        self.released = released
+        self.recorder = recorder
+        self.paper = paper
         self.again = again
-        self.released = read_notebook(
-            workspace.course.nbgrader / "release" / problem_set / f"{problem_set}.ipynb"
+        self.surroundings = _digest_of_surroundings(workspace, problem_set, paper)
+        self.items = _graded_items(released)
+        self.reports: dict[str, StudentReport] = {}
+        self.under_way: dict[str, _Taken] = {}
+        self.finished: list[Examined] = []
+
+    def grade(
+        self, submissions: list[Submission], workers: Callable[[], Workers], progress: Progress
+    ) -> list[StudentReport]:
+        """The report of every student, in the order of submissions."""
+        units = self._units(submissions)
+        first = next(units, None)
+        since, failures = monotonic(), 0
+        if first is not None:  # else no worker is started
+            with closing(examine_all(_chain(first, units), workers())) as results:
+                for examined in _or_refuse(results):
+                    self.finished.append(examined)
+                    failures += bool(examined.failure)
+                    if len(self.finished) >= BATCH or monotonic() - since > BATCH_SECONDS:
+                        self._record()
+                        since = monotonic()
+                    progress(len(self.reports) + len(self.finished), len(submissions), failures)
+        self._record()
+        progress(len(submissions), len(submissions), failures)
+        return [self.reports[submission.student] for submission in submissions]
+
+    def _units(self, submissions: list[Submission]) -> Iterator[Unit]:
+        """What has to be examined; whoever needs no examination is reported on the way."""
+        waiting = iter(submissions)
+        while batch := list(islice(waiting, BATCH)):
+            known = self.recorder.known([submission.student for submission in batch])
+            standing = {}
+            for submission in batch:
+                try:
+                    handed_in = self._choose(submission)
+                    entry = known.get(submission.student)
+                    if entry is not None and self._stands(submission.student, entry, handed_in):
+                        standing[submission.student] = handed_in.timestamp
+                        self.reports[submission.student] = self._report(submission.student, entry)
+                        continue
+                    yield self._take_in(submission.student, handed_in, entry)
+                except Missing as nothing:
+                    self._without_marks(submission.student, "missing", str(nothing))
+                except Unreadable as damage:
+                    self._without_marks(submission.student, "unreadable", str(damage))
+                except PermissionError as refusal:
+                    note = f"{refusal.filename} may not be read or written"
+                    self._without_marks(submission.student, "unreadable", note)
+            if standing:
+                self.recorder.refresh(standing)
+
+    def _choose(self, submission: Submission) -> HandedIn:
+        collected = collect(submission, self.problem_set, self.workspace.submitted)
+        return choose(collected, self.problem_set, self.released)
+
+    def _take_in(self, student: str, handed_in: HandedIn, before: Entry | None) -> Unit:
+        notebook = repair(parse_submission(handed_in.name, handed_in.content), self.released)
+        notebook.metadata = self.released.metadata  # its kernel is the course's, whatever was named
+        self.under_way[student] = _Taken(handed_in, _digest(handed_in), self._answers(notebook), before)
+        return Unit(student, text_of(notebook), self.paper.digest)
+
+    def _answers(self, notebook: Any) -> dict[str, bool]:
+        """The cells with an answer, by id: whether the answer is what was released."""
+        stubs = {cell.metadata.nbgrader.grade_id: cell.source for cell in _marked(self.released)}
+        return {
+            name: cell.source == stubs[name]
+            for cell in _marked(notebook)
+            if cell.metadata.nbgrader.get("solution") and (name := cell.metadata.nbgrader.grade_id) in stubs
+        }
+
+    def _stands(self, student: str, entry: Entry, handed_in: HandedIn) -> bool:
+        """Whether the marks in the gradebook are those of this very submission. What failed is tried again."""
+        return (
+            not self.again
+            and not entry.failure
+            and (entry.submission, entry.surroundings) == (_digest(handed_in), self.surroundings)
+            and self.recorder.has_notebook(student)
         )
-        self.surroundings = _digest_of_surroundings(workspace, problem_set)
-        self.records = _Records(workspace.root / ".course" / f"graded-{problem_set}.json")
 
-    def grade(self, submission: Submission) -> StudentReport:
-        student = submission.student
-        staged = self.workspace.notebook(".course/staged", self.problem_set, student)
-        try:
-            collected = collect(submission, self.problem_set, self.workspace.submitted)
-            stage(collected, self.problem_set, self.released, staged)
-        except Missing as nothing:
-            return self._without_marks(student, "missing", str(nothing))
-        except Unreadable as damage:
-            return self._without_marks(student, "unreadable", str(damage))
-        except PermissionError as refusal:
-            return self._without_marks(
-                student, "unreadable", f"{refusal.filename} may not be read or written"
+    def _record(self) -> None:
+        """Writes what is finished, all of it or nothing."""
+        taken = {examined.student: self.under_way[examined.student] for examined in self.finished}
+        entries = self.recorder.record(
+            Result(
+                student=examined.student,
+                submission=taken[examined.student].digest,
+                surroundings=self.surroundings,
+                timestamp=taken[examined.student].handed_in.timestamp,
+                notebook=examined.notebook,
+                verdicts=examined.verdicts,
+                answers=taken[examined.student].answers,
+                failure=examined.failure,
+                note=examined.note,
             )
-        digest = hashlib.sha256(_bytes_of(staged.parent.iterdir())).hexdigest()
-        if not self._stands(student, digest):
-            same = self.records.of(student, "submission") == digest
-            failure = self._execute(student, keep_marks=same)
-            self.records.add(student, submission=digest, surroundings=self.surroundings, failure=failure)
-        return self._report(student, self.records.of(student, "failure"))
+            for examined in self.finished
+        )
+        for student, entry in entries.items():
+            self.reports[student] = self._report(student, entry, taken[student].before)
+            del self.under_way[student]
+        self.finished = []
 
-    def _stands(self, student: str, digest: str) -> bool:
-        """Whether the marks in the gradebook are those of this very submission."""
-        known = self.records.of(student, "submission"), self.records.of(student, "surroundings")
-        if self.again or known != (digest, self.surroundings):
-            return False
-        executed = self.workspace.notebook("autograded", self.problem_set, student)
-        with _gradebook(self.workspace) as gradebook:
-            return _submitted_notebook(gradebook, self.problem_set, student) is not None and (
-                executed.is_file() or bool(self.records.of(student, "failure"))
-            )
-
-    def _execute(self, student: str, *, keep_marks: bool) -> str:
-        """Executes and records; returns why it failed, or nothing."""
-        with _gradebook(self.workspace) as gradebook:
-            marked = _marked_by_hand(gradebook, self.problem_set, student) if keep_marks else set()
-        try:
-            execute(self.workspace, self.problem_set, student)
-            verdicts = read_verdicts(
-                read_notebook(self.workspace.notebook("autograded", self.problem_set, student))
-            )
-            failure = ""
-        except ExecutionFailed as error:
-            verdicts, failure = {}, str(error)
-        with _gradebook(self.workspace) as gradebook:
-            _record(gradebook, self.problem_set, student, verdicts, marked)
-        return failure
-
-    def _report(self, student: str, failure: str) -> StudentReport:
-        executed = self.workspace.notebook("autograded", self.problem_set, student)
-        verdicts = read_verdicts(read_notebook(executed)) if executed.is_file() and not failure else {}
+    def _report(self, student: str, entry: Entry, before: Entry | None = None) -> StudentReport:
         items = []
-        with _gradebook(self.workspace) as gradebook:
-            notebook = _submitted_notebook(gradebook, self.problem_set, student)
-            if notebook is None:
-                return self._without_marks(student, "failed", failure or "nbgrader recorded nothing")
-            grades = {grade.name: grade for grade in notebook.grades}
-            for cell in self._graded_cells():
-                score = _score(grades[cell.id])
-                verdict = verdicts.get(cell.id)
-                message = failure or (verdict.message if verdict else self._say(score))
-                items.append(Item(cell.id, score, cell.points, message))
-        status: Status = "failed" if failure else "graded"
-        if not failure and any(item.score is None for item in items):
-            status = "needs_marking"
-        return StudentReport(student, status, tuple(items), failure)
+        for name, points in self.items.items():
+            score = entry.marks[name].final
+            message = entry.failure or entry.messages.get(name, self._say(score))
+            items.append(Item(name, score, points, message))
+        waits = any(item.score is None for item in items)
+        status: Status = "failed" if entry.failure else "needs_marking" if waits else "graded"
+        report = StudentReport(student, status, tuple(items), entry.failure or entry.note)
+        return report.after(_scores(before)) if before else report
 
     def _say(self, score: float | None) -> str:
         """The message of an answer in words."""
@@ -145,113 +234,73 @@ class _Run:
             "waits" if score is None else "marked" if score else "empty"
         ]
 
-    def _without_marks(self, student: str, status: Status, note: str) -> StudentReport:
-        items = [Item(cell.id, 0.0, cell.points, note) for cell in self._graded_cells()]
-        return StudentReport(student, status, tuple(items), note)
-
-    def _graded_cells(self) -> list[_GradedCell]:
-        cells = [cell.metadata.nbgrader for cell in self.released.cells if "nbgrader" in cell.metadata]
-        return [_GradedCell(cell.grade_id, float(cell.points)) for cell in cells if cell.grade]
+    def _without_marks(self, student: str, status: Status, note: str) -> None:
+        items = [Item(name, 0.0, points, note) for name, points in self.items.items()]
+        self.reports[student] = StudentReport(student, status, tuple(items), note)
 
 
-@dataclass(frozen=True)
-class _GradedCell:
-    id: str
-    points: float
+def _released(workspace: Workspace, problem_set: str) -> Any:
+    """The notebook as students got it; CourseError where there is none."""
+    workspace.source(problem_set)
+    return read_notebook(workspace.course.nbgrader / "release" / problem_set / f"{problem_set}.ipynb")
 
 
-def _record(
-    gradebook: Any, problem_set: str, student: str, verdicts: dict[str, Verdict], marked: set[str]
-) -> None:
-    """Puts the verdicts into nbgrader's gradebook; `marked` are items whose mark by hand still holds."""
-    notebook = _submitted_notebook(gradebook, problem_set, student)
-    for grade_ in notebook.grades if notebook else []:
-        if grade_.cell.cell_type == "code" or not verdicts:
-            verdict = verdicts.get(grade_.name)
-            grade_.auto_score = (verdict.points or 0.0) if verdict else 0.0
-            grade_.needs_manual_grade = grade_.manual_score is not None
-        if grade_.name in marked:
-            grade_.needs_manual_grade = False
-    gradebook.db.commit()
+def _marked(notebook: Any) -> list[Any]:
+    return [cell for cell in notebook.cells if "nbgrader" in cell.metadata]
 
 
-def _score(grade_: Any) -> float | None:
-    """The score in the gradebook; None while a person has to give it, or to look at it again."""
-    waits = grade_.needs_manual_grade or (grade_.auto_score is None and grade_.manual_score is None)
-    return None if waits else float(grade_.score)
+def _graded_items(released: Any) -> dict[str, float]:
+    """The points of every graded cell, by id."""
+    cells = [cell.metadata.nbgrader for cell in _marked(released)]
+    return {cell.grade_id: float(cell.points) for cell in cells if cell.grade}
 
 
-def _marked_by_hand(gradebook: Any, problem_set: str, student: str) -> set[str]:
-    notebook = _submitted_notebook(gradebook, problem_set, student)
-    grades = notebook.grades if notebook else []
-    return {grade.name for grade in grades if grade.manual_score is not None and not grade.needs_manual_grade}
+def _scores(entry: Entry) -> dict[str, float | None]:
+    return {name: mark.final for name, mark in entry.marks.items()}
 
 
-def _submitted_notebook(gradebook: Any, problem_set: str, student: str) -> Any:
-    from nbgrader.api import MissingEntry
+def _chain(first: Unit, rest: Iterator[Unit]) -> Iterator[Unit]:
+    yield first
+    yield from rest
 
+
+def _or_refuse(results: Iterable[Examined]) -> Iterator[Examined]:
+    """The results; CourseError where no room opens, so that no student pays for a machine without walls."""
     try:
-        return gradebook.find_submission_notebook(problem_set, problem_set, student)
-    except MissingEntry:
-        return None
+        yield from results
+    except NoRoom as error:
+        raise WallsMissing(
+            f"{error} Students' code is not run without walls. See what is missing: course doctor. "
+            "To run it all the same, with your files and rights in its reach: --without-walls"
+        ) from error
 
 
-class _gradebook:  # noqa: N801  # used as a function: with _gradebook(workspace) as gradebook
-    """nbgrader's gradebook of a workspace, closed at the end."""
+@contextmanager
+def _alone_in(workspace: Workspace) -> Iterator[None]:
+    """Keeps a second run out of a workspace: there is one writer."""
+    path = workspace.root / ".course" / "grading.lock"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a") as file:
+        if sys.platform != "win32":
+            import fcntl
 
-    def __init__(self, workspace: Workspace) -> None:
-        self.workspace = workspace
-
-    def __enter__(self) -> Any:
-        from nbgrader.api import Gradebook
-
-        with nbgrader_at_work():
-            self.gradebook = Gradebook(self.workspace.gradebook)
-        return self.gradebook
-
-    def __exit__(self, *_: object) -> None:
-        self.gradebook.close()
-
-
-class _Records:
-    """What each student's marks are for: a file beside the gradebook, written after each student."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        try:
-            self.entries: dict[str, dict[str, str]] = json.loads(path.read_text(encoding="utf-8"))
-        except (FileNotFoundError, ValueError):
-            self.entries = {}
-
-    def of(self, student: str, what: str) -> str:
-        return self.entries.get(student, {}).get(what, "")
-
-    def add(self, student: str, **entry: str) -> None:
-        self.entries[student] = entry
-        draft = self.path.with_suffix(".draft")
-        draft.write_text(json.dumps(self.entries, ensure_ascii=False, indent=1), encoding="utf-8")
-        os.replace(draft, self.path)
+            try:
+                fcntl.flock(
+                    file, fcntl.LOCK_EX | fcntl.LOCK_NB
+                )  # it ends with the process, however that ends
+            except OSError as error:
+                raise CourseError(
+                    f"Another course grade is at work in {workspace.root}. Wait until it has finished."
+                ) from error
+        yield
 
 
-def _digest_of_surroundings(workspace: Workspace, problem_set: str) -> str:
+def _digest(handed_in: HandedIn) -> str:
+    return hashlib.sha256(handed_in.content).hexdigest()
+
+
+def _digest_of_surroundings(workspace: Workspace, problem_set: str, paper: Paper) -> str:
     """A digest of all that marks depend on besides the submission: release, tasks, library, secret, versions."""
-    course = workspace.course
-    parts = [
-        _bytes_of(workspace.source(problem_set).iterdir()),
-        _bytes_of(course.solutions.joinpath(problem_set).glob("*.py")),
-        _bytes_of_library(),
-        secret_of(course),
-        f"{platform.python_version()} {np.__version__} {course.language}".encode(),
-    ]
+    released = workspace.course.nbgrader / "release" / problem_set / f"{problem_set}.ipynb"
+    parts = [released.read_bytes(), paper.digest.encode(), platform.python_version().encode()]
     return hashlib.sha256(b"\0".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()
-
-
-def _bytes_of_library() -> bytes:
-    """Of what may change a mark: the whole library, but not the release, nor the command."""
-    package = Path(course_lib.__file__).parent
-    files = [*package.glob("*.py"), *package.glob("grading/**/*.py")]
-    return _bytes_of(path for path in files if path.name != "cli.py")
-
-
-def _bytes_of(paths: Iterable[Path]) -> bytes:
-    return b"\0".join(path.name.encode() + b"\0" + path.read_bytes() for path in sorted(paths))

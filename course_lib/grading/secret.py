@@ -11,9 +11,14 @@ from course_lib.course import Course, CourseError
 SECRET_BYTES = 32
 
 
+def secret_path(course: Course) -> Path:
+    """Where the secret is kept: outside everything that is handed out."""
+    return course.private / "secret"
+
+
 def secret_of(course: Course) -> bytes:
     """The 32 random bytes in `.course/secret` of the course (readable by its owner only), made when missing."""
-    path = course.private / "secret"
+    path = secret_path(course)
     if not path.exists():
         _make_secret(path)
     secret = path.read_bytes()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from course_lib.course import Course
 from course_lib.grading.report import StudentReport
-from course_lib.grading.run import Progress, grade
+from course_lib.grading.run import Progress, WallsMissing, grade
 from course_lib.grading.sample import SampleStudent, sample_class, write_sample
 from course_lib.release.notebooks import require_bank
 
@@ -36,20 +36,35 @@ class DemoRow:
         return next((f"{item.id}: {_reason(item.message)}" for item in [*lost, *waiting]), "")
 
 
+@dataclass(frozen=True)
+class DemoClass:
+    """The sample class, graded; `walls` says whether its code was confined."""
+
+    rows: tuple[DemoRow, ...]
+    walls: bool
+
+
 def demo_workspace(course: Course) -> Path:
     """Where the sample class is graded, away from the course's own students."""
     return course.build / "demo"
 
 
-def grade_sample(course: Course, problem_set: str, *, progress: Progress) -> list[DemoRow]:
-    """The sample class of a released problem set, written to _build/demo/handed-in and graded in _build/demo."""
+def grade_sample(course: Course, problem_set: str, *, progress: Progress) -> DemoClass:
+    """The sample class of a released problem set, written to _build/demo/handed-in and graded in _build/demo.
+
+    Its code is the module's own: where nothing confines code, it runs without walls.
+    """
     workspace = demo_workspace(course)
     bank = require_bank(course.require_problem_set(problem_set))
     students = sample_class(bank, course.language)
     handed_in = workspace / "handed-in" / problem_set
     write_sample(students, course.exercises / course.language / problem_set, handed_in)
-    report = grade(course, problem_set, handed_in, workspace, progress=progress)
-    return [DemoRow(*pair) for pair in zip(students, report.students, strict=True)]
+    try:
+        report = grade(course, problem_set, handed_in, workspace, progress=progress)
+    except WallsMissing:
+        report = grade(course, problem_set, handed_in, workspace, walls=False, progress=progress)
+    rows = tuple(DemoRow(*pair) for pair in zip(students, report.students, strict=True))
+    return DemoClass(rows, report.walls)
 
 
 def _reason(message: str) -> str:

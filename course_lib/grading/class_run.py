@@ -1,0 +1,204 @@
+"""Many submissions at once, behind concurrent.futures: in processes of this machine, or on a Dask cluster."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import multiprocessing
+import os
+from collections.abc import Generator, Iterable, Iterator
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, Protocol
+
+from course_lib.course import CourseError
+from course_lib.grading.worker import Examined, NoRoom, Paper, Unit, begin_process, examine_unit
+
+# Of units whose worker was lost together, each is tried alone so many times.
+TRIES_ALONE = 2
+# Units that wait in line for each worker, so that none is idle: more would be memory for nothing.
+AHEAD = 3
+
+
+class Workers(Protocol):
+    """Where units are examined: executors that can be opened again when one breaks."""
+
+    def open(self, count: int | None = None) -> AbstractContextManager[Executor]:
+        """A fresh executor; with `count`, of so many workers."""
+
+    @property
+    def count(self) -> int:
+        """How many units are examined at a time."""
+
+
+class LocalWorkers:
+    """Processes of this machine: started afresh, never forked from a process that has threads."""
+
+    def __init__(self, paper: Paper, jobs: int | None = None) -> None:
+        self.paper = paper
+        self.count = jobs or available_cores()
+
+    @contextmanager
+    def open(self, count: int | None = None) -> Iterator[Executor]:
+        """A pool of processes, ended at the end with whatever they do then."""
+        before = {child.pid for child in multiprocessing.active_children()}
+        executor = ProcessPoolExecutor(
+            count or self.count,
+            mp_context=multiprocessing.get_context("spawn"),
+            initializer=begin_process,
+            initargs=(self.paper,),
+        )
+        try:
+            with _one_thread_each():
+                yield executor
+            executor.shutdown()
+        except BaseException:
+            # A run that is stopped does not wait for a loop of a student's; a worker's room ends with it.
+            for child in multiprocessing.active_children():
+                if child.pid not in before:
+                    child.terminate()
+            executor.shutdown(cancel_futures=True)
+            raise
+
+
+class DaskWorkers:
+    """The workers of a Dask cluster, which may come and go."""
+
+    def __init__(self, paper: Paper, address: str) -> None:
+        try:
+            from distributed import Client
+        except ImportError as error:
+            raise CourseError(
+                "--scheduler needs the package distributed, on every machine. Run: pip install distributed"
+            ) from error
+        self.paper = paper
+        self.address = address
+        try:
+            self._client: Any = Client(address, timeout="10s", set_as_default=False)  # type: ignore[no-untyped-call]
+        except (OSError, ValueError) as error:
+            raise CourseError(
+                f"No Dask scheduler answers at {address} ({error}). Start one: dask scheduler; "
+                f"then workers: dask worker {address} --nthreads 1"
+            ) from error
+        if not self.count:
+            self._client.close()  # type: ignore[no-untyped-call]
+            raise CourseError(
+                f"The scheduler at {address} has no workers. Start some: dask worker {address} --nthreads 1"
+            )
+
+    @property
+    def count(self) -> int:
+        """The cluster's threads."""
+        return sum(self._client.nthreads().values())
+
+    @contextmanager
+    def open(self, count: int | None = None) -> Iterator[Executor]:
+        """The cluster's executor; `count` is the scheduler's to decide."""
+        from course_lib.grading.dask_plugin import ExaminerPlugin
+
+        del count
+        plugin = ExaminerPlugin(self.paper)
+        with self._client as client:
+            client.register_plugin(plugin)  # workers that come later get it, too
+            try:
+                with client.get_executor(pure=False) as executor:
+                    yield executor
+            finally:
+                client.unregister_worker_plugin(plugin.name)
+
+
+def examine_all(units: Iterable[Unit], workers: Workers) -> Generator[Examined, None, None]:
+    """The result of every unit, as they come. NoRoom where units can't be examined at all.
+
+    A lost worker loses nothing: what it had in hand is examined again, each unit alone, and only one that loses its
+    worker then, too, is given up.
+    """
+    waiting = iter(units)
+    suspects: list[Unit] = []
+    done = False
+    while not done:
+        pending: dict[Future[Examined], Unit] = {}
+        try:
+            with workers.open() as executor:
+                yield from _through(executor, waiting, pending, workers.count * (1 + AHEAD))
+            done = True
+        except BrokenExecutor:
+            suspects = list(pending.values())
+        for unit in suspects:
+            yield _alone(unit, workers)
+        suspects = []
+
+
+def available_cores() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _through(
+    executor: Executor, waiting: Iterator[Unit], pending: dict[Future[Examined], Unit], most: int
+) -> Iterator[Examined]:
+    """Results as they come, with at most so many units under way; a unit leaves `pending` with its result."""
+    for unit in waiting:
+        try:
+            future = executor.submit(examine_unit, unit)
+        except BrokenExecutor:
+            pending[Future()] = unit
+            raise
+        pending[future] = unit
+        if len(pending) >= most:
+            yield from _finished(pending)
+    while pending:
+        yield from _finished(pending)
+
+
+def _finished(pending: dict[Future[Examined], Unit]) -> Iterator[Examined]:
+    done, _ = concurrent.futures.wait(pending, return_when=concurrent.futures.FIRST_COMPLETED)
+    for future in done:
+        unit = pending[future]
+        result = _result(future, unit)
+        del pending[future]
+        yield result
+
+
+def _result(future: Future[Examined], unit: Unit) -> Examined:
+    try:
+        return future.result()
+    except (BrokenExecutor, NoRoom):
+        raise
+    except concurrent.futures.CancelledError as error:
+        raise CourseError(
+            "The connection to the Dask scheduler is lost. What was finished stays; "
+            "the same command goes on from there."
+        ) from error
+    except Exception as error:  # Dask's KilledWorker, say: this unit's workers were lost again and again
+        return Examined(unit.student, failure=_given_up(error))
+
+
+def _alone(unit: Unit, workers: Workers) -> Examined:
+    for _ in range(TRIES_ALONE):
+        try:
+            with workers.open(1) as executor:
+                return executor.submit(examine_unit, unit).result()
+        except BrokenExecutor as error:
+            loss = error
+    return Examined(unit.student, failure=_given_up(loss))
+
+
+def _given_up(error: Exception) -> str:
+    if isinstance(error, BrokenExecutor) or type(error).__name__ == "KilledWorker":
+        return "the process that examined it was lost again and again, and no other submission's was"
+    return f"it could not be examined ({type(error).__name__}: {error})"
+
+
+@contextmanager
+def _one_thread_each() -> Iterator[None]:
+    """Workers started here compute on one thread: they share the cores among themselves already."""
+    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+    before = {name: os.environ.get(name) for name in names}
+    os.environ.update(dict.fromkeys(names, "1"))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name)
+            if value is not None:
+                os.environ[name] = value

@@ -1,0 +1,154 @@
+"""What this machine can confine, and what it lacks for it."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from course_lib.grading.bubblewrap import RoomError, find_bwrap
+from course_lib.grading.rooms import Room
+
+_MACHINES = ("x86_64", "aarch64")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at: whether it is as grading needs it, and if not, what to do."""
+
+    what: str
+    good: bool
+    found: str
+    remedy: str = ""
+
+
+def examine_machine() -> list[Finding]:
+    """What was found, in the order in which it is needed. The last is the proof: a room that opens, or does not."""
+    if sys.platform != "linux":
+        return [
+            Finding(
+                "system",
+                False,
+                f"{platform.system()} cannot confine a process as Linux can",
+                "Grade on Linux: inside WSL 2 on Windows, in a virtual machine on macOS",
+            )
+        ]
+    return [*_parts(), _proof()]
+
+
+def _parts() -> Iterator[Finding]:
+    machine = platform.machine()
+    yield Finding(
+        "system",
+        machine in _MACHINES,
+        f"Linux {platform.release()} on {machine}",
+        f"Grade on one of {', '.join(_MACHINES)}",
+    )
+    yield _bubblewrap()
+    yield _user_namespaces()
+    yield _seccomp()
+    yield _interpreter()
+
+
+def _bubblewrap() -> Finding:
+    try:
+        path = find_bwrap()
+    except RoomError:
+        return Finding("bubblewrap", False, "missing", f"Install it: {_install('bubblewrap')}")
+    version = subprocess.run([path, "--version"], capture_output=True, text=True, check=False).stdout.strip()
+    return Finding(
+        "bubblewrap",
+        bool(version),
+        version or f"{path} does not run",
+        f"Install it: {_install('bubblewrap')}",
+    )
+
+
+def _user_namespaces() -> Finding:
+    """They are what an ordinary user is confined by; root needs none."""
+    if os.geteuid() == 0:
+        return Finding("user namespaces", True, "not needed by root, who drops to a user that nobody has")
+    for name, forbidding, remedy in (
+        (
+            "/proc/sys/kernel/unprivileged_userns_clone",
+            "0",
+            "sudo sysctl -w kernel.unprivileged_userns_clone=1",
+        ),
+        ("/proc/sys/user/max_user_namespaces", "0", "sudo sysctl -w user.max_user_namespaces=10000"),
+        (
+            "/proc/sys/kernel/apparmor_restrict_unprivileged_userns",
+            "1",
+            "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0",
+        ),
+    ):
+        if _read(name) == forbidding:
+            # AppArmor lets the system's own bwrap pass where it has a profile for it: the proof below tells.
+            return Finding("user namespaces", False, f"{name} is {forbidding}", f"Allow them: {remedy}")
+    return Finding("user namespaces", True, "allowed for ordinary users")
+
+
+def _seccomp() -> Finding:
+    has = "Seccomp:" in (_read("/proc/self/status") or "")
+    return Finding(
+        "seccomp", has, "in the kernel" if has else "not in the kernel", "Use a kernel with CONFIG_SECCOMP"
+    )
+
+
+def _interpreter() -> Finding:
+    """Root runs students' code as another user, who has to be able to read Python and its packages."""
+    if os.geteuid() != 0:
+        return Finding("Python", True, f"{sys.executable}, read by the same user")
+    for folder in (sys.base_prefix, sys.prefix):
+        closed = [
+            path for path in (Path(folder), Path(folder, "lib")) if path.is_dir() and not _open_to_all(path)
+        ]
+        if closed:
+            return Finding(
+                "Python",
+                False,
+                f"{closed[0]} is closed to other users",
+                f"Open it: chmod -R o+rX {closed[0]}",
+            )
+    return Finding("Python", True, f"{sys.executable}, readable by other users")
+
+
+def _proof() -> Finding:
+    try:
+        with Room() as room, room.seat():
+            pass
+    except RoomError as error:
+        return Finding("a student's room", False, str(error))
+    return Finding("a student's room", True, "opens; Landlock is not needed")
+
+
+def _install(package: str) -> str:
+    """The command of this system's package manager."""
+    release = _read("/etc/os-release") or ""
+    family = re.findall(r'^ID(?:_LIKE)?="?([^"\n]*)', release, re.MULTILINE)
+    names = set(" ".join(family).split())
+    for known, command in (
+        ({"debian", "ubuntu"}, "sudo apt-get install"),
+        ({"fedora", "rhel"}, "sudo dnf install"),
+        ({"arch"}, "sudo pacman -S"),
+        ({"suse", "opensuse"}, "sudo zypper install"),
+        ({"alpine"}, "sudo apk add"),
+    ):
+        if names & known:
+            return f"{command} {package}"
+    return f"your system's package {package}"
+
+
+def _open_to_all(path: Path) -> bool:
+    return path.stat().st_mode & 0o005 == 0o005
+
+
+def _read(path: str) -> str | None:
+    try:
+        return Path(path).read_text(encoding="utf-8").strip()
+    except OSError:
+        return None

@@ -1,0 +1,478 @@
+"""The one writer of a class run: marks into nbgrader's gradebook, executed notebooks into autograded/.
+
+Written through nbgrader's own models, many students in one transaction. What a student's marks are for is kept in
+the same transaction, so that each submission is either finished or untouched, whenever a run is killed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from course_lib.course import CourseError
+from course_lib.grading.verdicts import Verdict
+from course_lib.grading.workspace import Workspace, nbgrader_at_work
+
+NO_RESPONSE = "No response."  # nbgrader's own comment on an answer that was left as released
+
+
+def is_registered(workspace: Workspace, problem_set: str, released: Any) -> bool:
+    """Whether the gradebook knows the very cells of the release, so that nbgrader need not be asked to record them."""
+    from nbgrader.api import Notebook, SourceCell
+    from sqlalchemy import select
+
+    with _open(workspace) as gradebook:
+        query = select(SourceCell.name, SourceCell.checksum).where(
+            SourceCell.notebook_id == Notebook.id, Notebook.name == problem_set
+        )
+        known = {(name, checksum) for name, checksum in gradebook.db.execute(query)}
+    cells = [cell.metadata.nbgrader for cell in released.cells if "nbgrader" in cell.metadata]
+    return known == {(cell.grade_id, cell.checksum) for cell in cells}
+
+
+@dataclass(frozen=True)
+class Mark:
+    """What the gradebook holds for one item."""
+
+    auto: float | None
+    manual: float | None
+    extra: float | None
+    waits: bool  # for a person, to give it or to look at it again
+
+    @property
+    def score(self) -> float:
+        """The score as nbgrader counts it."""
+        given = self.manual if self.manual is not None else self.auto
+        return 0.0 if given is None else given + (self.extra or 0.0)
+
+    @property
+    def final(self) -> float | None:
+        """The score; None while it waits for a person."""
+        return None if self.waits or (self.auto is None and self.manual is None) else self.score
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What is kept of one student's last grading: marks, and what they are for."""
+
+    marks: Mapping[str, Mark]
+    submission: str = ""  # a digest of what was handed in
+    surroundings: str = ""  # a digest of all else that the marks depend on
+    failure: str = ""
+    note: str = ""
+    messages: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Result:
+    """What there is to record of one student. `verdicts` is empty where examining failed."""
+
+    student: str
+    submission: str
+    surroundings: str
+    timestamp: str
+    notebook: str
+    verdicts: Mapping[str, Verdict]
+    answers: Mapping[str, bool]  # the cells with an answer: whether it was left as released
+    failure: str = ""
+    note: str = ""
+
+
+class Recorder:
+    """The gradebook of a workspace, open for one problem set."""
+
+    def __init__(self, workspace: Workspace, problem_set: str, released: Any) -> None:
+        self.workspace = workspace
+        self.problem_set = problem_set
+        self._files = _Files(workspace, problem_set)
+        self._items = {
+            cell.metadata.nbgrader.grade_id: cell.cell_type
+            for cell in released.cells
+            if cell.metadata.get("nbgrader", {}).get("grade")
+        }
+        self._penalty = _penalty_of(workspace)
+
+    def __enter__(self) -> Recorder:
+        self._gradebook = _open(self.workspace)
+        self._session = self._gradebook.db
+        self._graded = _graded_table()
+        self._graded.metadata.create_all(self._gradebook.engine)
+        self._assignment = self._gradebook.find_assignment(self.problem_set)
+        notebook = self._gradebook.find_notebook(self.problem_set, self.problem_set)
+        self._duedate, self._assignment_id, self._notebook_id = (
+            self._assignment.duedate,
+            self._assignment.id,
+            notebook.id,
+        )
+        self._cells = {cell.name: cell.id for cell in notebook.grade_cells}
+        self._answers = {cell.name: cell.id for cell in notebook.solution_cells}
+        self._session.commit()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._gradebook.close()
+
+    def known(self, students: Iterable[str]) -> dict[str, Entry]:
+        """What is kept of these students: of those who were graded and whose marks are all there."""
+        students = list(students)
+        rows = self._rows(students)
+        kept = self._kept(students)
+        self._session.rollback()  # nothing stays locked while students' code runs
+        names = {cell: name for name, cell in self._cells.items()}
+        entries = {}
+        for student, row in rows.items():
+            marks = {
+                names[grade.cell_id]: _mark(grade) for grade in row.grades.values() if grade.cell_id in names
+            }
+            record = kept.get(student)
+            if record is not None and marks.keys() == self._items.keys():
+                entries[student] = Entry(
+                    {name: marks[name] for name in self._items},
+                    record.submission,
+                    record.surroundings,
+                    record.failure,
+                    record.note,
+                    json.loads(record.messages),
+                )
+        return entries
+
+    def has_notebook(self, student: str) -> bool:
+        """Whether the executed notebook is where nbgrader wants it."""
+        return self.workspace.notebook("autograded", self.problem_set, student).is_file()
+
+    def record(self, results: Iterable[Result]) -> dict[str, Entry]:
+        """Writes notebooks and marks, in one transaction; returns what is kept of each student now."""
+        results = list(results)
+        for result in results:
+            self._files.write(result)
+        rows = self._rows([result.student for result in results])
+        kept = self._kept([result.student for result in results])
+        writing = _Writing(self._session)
+        entries = {}
+        for result in results:
+            before = kept.get(result.student)
+            same = before is not None and before.submission == result.submission
+            row = rows.get(result.student) or self._new_row(result.student, writing)
+            entries[result.student] = self._record_one(result, row, writing, keep_marks=same)
+            writing.replace(
+                self._graded, _record_of(self.problem_set, result, entries[result.student]), before
+            )
+        writing.finish()
+        return entries
+
+    def refresh(self, timestamps: Mapping[str, str]) -> None:
+        """Of students whose marks stand: when they handed in, and the penalty for it by today's rules."""
+        writing = _Writing(self._session)
+        names = {cell: name for name, cell in self._cells.items()}
+        for student, row in self._rows(list(timestamps)).items():
+            marks = [_mark(grade) for grade in row.grades.values() if grade.cell_id in names]
+            self._record_time(student, timestamps[student], row, marks, writing)
+        writing.finish()
+
+    def _record_one(self, result: Result, row: Any, writing: _Writing, *, keep_marks: bool) -> Entry:
+        marks = {}
+        for name in self._items:
+            old = row.grades.get(self._cells[name])
+            marks[name] = self._mark(name, result, _mark(old) if old else None, keep=keep_marks)
+            values = {"auto_score": marks[name].auto, "needs_manual_grade": marks[name].waits}
+            writing.grade(row.notebook_id, self._cells[name], values, old)
+        for name, cell in self._answers.items():
+            comment = NO_RESPONSE if result.answers.get(name) else None
+            writing.comment(row.notebook_id, cell, {"auto_comment": comment}, row.comments.get(cell))
+        self._record_time(result.student, result.timestamp, row, marks.values(), writing)
+        messages = {name: verdict.message for name, verdict in result.verdicts.items()}
+        return Entry(marks, result.submission, result.surroundings, result.failure, result.note, messages)
+
+    def _mark(self, name: str, result: Result, old: Mark | None, *, keep: bool) -> Mark:
+        """An item's mark by nbgrader's rules; what a person gave stays, to be looked at again unless `keep`."""
+        manual, extra = (old.manual, old.extra) if old else (None, None)
+        if self._items[name] == "code" or not result.verdicts:
+            verdict = result.verdicts.get(name)
+            auto: float | None = (verdict.points or 0.0) if verdict else 0.0
+        else:
+            auto = 0.0 if result.answers.get(name, True) else None
+        waits = manual is not None or auto is None
+        if keep and old is not None and manual is not None and not old.waits:
+            waits = False
+        return Mark(auto, manual, extra, waits)
+
+    def _record_time(
+        self, student: str, timestamp: str, row: Any, marks: Iterable[Mark], writing: _Writing
+    ) -> None:
+        time = _parse_time(timestamp)
+        seconds = self._seconds_late(time, row.extension)
+        score = sum(mark.score for mark in marks)
+        penalty = self._penalty(student, score, seconds) if seconds > 0 else None
+        if time != row.timestamp:
+            writing.update("SubmittedAssignment", {"id": row.submission_id, "timestamp": time})
+        if penalty != row.penalty:
+            writing.update("SubmittedNotebook", {"id": row.notebook_id, "late_submission_penalty": penalty})
+
+    def _seconds_late(self, time: datetime | None, extension: Any) -> float:
+        if time is None or self._duedate is None:
+            return 0.0
+        due = self._duedate + extension if extension is not None else self._duedate
+        return max(0.0, float((time - due).total_seconds()))
+
+    def _new_row(self, student: str, writing: _Writing) -> Any:
+        """The rows of a student who handed in for the first time, without marks yet."""
+        from nbgrader.api import new_uuid
+
+        row = SimpleNamespace(
+            submission_id=new_uuid(), notebook_id=new_uuid(), timestamp=None, extension=None, penalty=None,
+            grades={}, comments={},
+        )  # fmt: skip
+        writing.student(student)
+        writing.insert(
+            "SubmittedAssignment",
+            {"id": row.submission_id, "assignment_id": self._assignment_id, "student_id": student},
+        )
+        writing.insert(
+            "SubmittedNotebook",
+            {"id": row.notebook_id, "assignment_id": row.submission_id, "notebook_id": self._notebook_id},
+        )
+        return row
+
+    def _rows(self, students: list[str]) -> dict[str, Any]:
+        """What the gradebook holds of these students, by id."""
+        from nbgrader import api
+        from sqlalchemy import select
+
+        submission, notebook = api.SubmittedAssignment.__table__.c, api.SubmittedNotebook.__table__.c
+        query = select(
+            submission.student_id, submission.id, submission.timestamp, submission.extension,
+            notebook.id, notebook.late_submission_penalty,
+        ).where(
+            notebook.assignment_id == submission.id,
+            notebook.notebook_id == self._notebook_id,
+            submission.assignment_id == self._assignment_id,
+            submission.student_id.in_(students),
+        )  # fmt: skip
+        rows: dict[str, Any] = {}
+        of_notebook = {}
+        for student, submission_id, timestamp, extension, notebook_id, penalty in self._session.execute(
+            query
+        ):
+            rows[student] = of_notebook[notebook_id] = SimpleNamespace(
+                submission_id=submission_id, notebook_id=notebook_id, timestamp=timestamp, extension=extension,
+                penalty=penalty, grades={}, comments={},
+            )  # fmt: skip
+        grade, comment = api.Grade.__table__, api.Comment.__table__
+        for row in self._session.execute(select(grade).where(grade.c.notebook_id.in_(list(of_notebook)))):
+            of_notebook[row.notebook_id].grades[row.cell_id] = row
+        for row in self._session.execute(select(comment).where(comment.c.notebook_id.in_(list(of_notebook)))):
+            of_notebook[row.notebook_id].comments[row.cell_id] = row
+        return rows
+
+    def _kept(self, students: list[str]) -> dict[str, Any]:
+        from sqlalchemy import select
+
+        table = self._graded.c
+        query = select(self._graded).where(table.problem_set == self.problem_set, table.student.in_(students))
+        return {row.student: row for row in self._session.execute(query)}
+
+
+class _Writing:
+    """Rows that are written together at the end: all of them, or none."""
+
+    def __init__(self, session: Any) -> None:
+        self._session = session
+        self._inserts: dict[str, list[dict[str, Any]]] = {}
+        self._updates: dict[str, list[dict[str, Any]]] = {}
+        self._students: list[str] = []
+        self._replaced: list[tuple[Any, dict[str, Any], bool]] = []
+
+    def student(self, name: str) -> None:
+        self._students.append(name)
+
+    def insert(self, model: str, values: dict[str, Any]) -> None:
+        self._inserts.setdefault(model, []).append(values)
+
+    def update(self, model: str, values: dict[str, Any]) -> None:
+        self._updates.setdefault(model, []).append(values)
+
+    def grade(self, notebook: str, cell: str, values: dict[str, Any], old: Any) -> None:
+        self._put("Grade", notebook, cell, values, old)
+
+    def comment(self, notebook: str, cell: str, values: dict[str, Any], old: Any) -> None:
+        self._put("Comment", notebook, cell, values, old)
+
+    def replace(self, table: Any, values: dict[str, Any], old: Any) -> None:
+        self._replaced.append((table, values, old is not None))
+
+    def finish(self) -> None:
+        from nbgrader import api
+        from sqlalchemy import insert, select, update
+
+        session = self._session
+        known = session.scalars(
+            select(api.Student.__table__.c.id).where(api.Student.__table__.c.id.in_(self._students))
+        )
+        new = sorted(set(self._students) - set(known))
+        if new:
+            session.execute(insert(api.Student), [{"id": name} for name in new])
+        for model in ("SubmittedAssignment", "SubmittedNotebook", "Grade", "Comment"):
+            if model in self._inserts:
+                session.execute(insert(getattr(api, model)), self._inserts[model])
+        # One kind of row after another: SubmittedNotebook's penalty of a new student was inserted just now.
+        for model, rows in self._updates.items():
+            session.execute(update(getattr(api, model)), rows)
+        for table, values, existed in self._replaced:
+            if existed:
+                keys = [column == values[column.name] for column in table.primary_key]
+                session.execute(table.update().where(*keys), values)
+        fresh = [values for _, values, existed in self._replaced if not existed]
+        if fresh:
+            session.execute(self._replaced[0][0].insert(), fresh)
+        session.commit()
+
+    def _put(self, model: str, notebook: str, cell: str, values: dict[str, Any], old: Any) -> None:
+        if old is None:
+            from nbgrader.api import new_uuid
+
+            self.insert(model, {"id": new_uuid(), "notebook_id": notebook, "cell_id": cell, **values})
+        elif any(getattr(old, name) != value for name, value in values.items()):
+            self.update(model, {"id": old.id, **values})
+
+
+class _Files:
+    """autograded/STUDENT/PROBLEM_SET/, as nbgrader leaves it: read-only files."""
+
+    def __init__(self, workspace: Workspace, problem_set: str) -> None:
+        self.workspace = workspace
+        self.problem_set = problem_set
+        source = workspace.source(problem_set)
+        self._given = [path for path in sorted(source.iterdir()) if path.suffix != ".ipynb"]
+        self._kept = workspace.root / ".course" / "given" / problem_set
+        self._kept.mkdir(parents=True, exist_ok=True)
+        for path in self._given:
+            _write(path.read_bytes(), self._kept / path.name)
+
+    def write(self, result: Result) -> None:
+        path = self.workspace.notebook("autograded", self.problem_set, result.student)
+        if not result.notebook:
+            shutil.rmtree(path.parent, ignore_errors=True)
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        for given in self._given:
+            self._lay(given.name, path.parent)
+        if result.timestamp:
+            _write(result.timestamp.encode(), path.parent / "timestamp.txt")
+        else:
+            (path.parent / "timestamp.txt").unlink(missing_ok=True)
+        _write(result.notebook.encode(), path)
+
+    def _lay(self, name: str, folder: Path) -> None:
+        """The file that all got, as a link: a class of thousands keeps it once."""
+        source, target = self._kept / name, folder / name
+        if target.exists() and os.path.samefile(source, target):
+            return
+        target.unlink(missing_ok=True)
+        try:
+            os.link(source, target)
+        except OSError:
+            shutil.copyfile(source, target)
+
+
+def _write(content: bytes, path: Path) -> None:
+    """Writes a read-only file in one piece: a reader, and the next run, find the old or the new."""
+    draft = path.with_name(f".{path.name}.draft")
+    draft.unlink(missing_ok=True)
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o444)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+    os.replace(draft, path)
+
+
+def _mark(grade: Any) -> Mark:
+    return Mark(grade.auto_score, grade.manual_score, grade.extra_credit, bool(grade.needs_manual_grade))
+
+
+def _record_of(problem_set: str, result: Result, entry: Entry) -> dict[str, Any]:
+    return {
+        "problem_set": problem_set,
+        "student": result.student,
+        "submission": result.submission,
+        "surroundings": result.surroundings,
+        "failure": result.failure,
+        "note": result.note,
+        "messages": json.dumps(dict(entry.messages), ensure_ascii=False),
+    }
+
+
+def _graded_table() -> Any:
+    """What marks are for: a table of ours, in the gradebook so that it changes together with them."""
+    from sqlalchemy import Column, MetaData, String, Table, Text
+
+    return Table(
+        "course_graded",
+        MetaData(),
+        Column("problem_set", String(128), primary_key=True),
+        Column("student", String(128), primary_key=True),
+        Column("submission", String(64), nullable=False),
+        Column("surroundings", String(64), nullable=False),
+        Column("failure", Text, nullable=False),
+        Column("note", Text, nullable=False),
+        Column("messages", Text, nullable=False),
+    )
+
+
+def _parse_time(timestamp: str) -> datetime | None:
+    """The instant, as nbgrader reads timestamp.txt; None where it says none."""
+    from nbgrader.utils import parse_utc
+
+    try:
+        time: datetime | None = parse_utc(timestamp.strip()) if timestamp.strip() else None
+    except (ValueError, OverflowError):
+        return None
+    return time
+
+
+def _penalty_of(workspace: Workspace) -> Callable[[str, float, float], float | None]:
+    """The penalty that nbgrader's plugin gives a late submission, kept between 0 and the score as nbgrader does."""
+    from nbgrader.preprocessors import AssignLatePenalties
+
+    with nbgrader_at_work() as log:
+        preprocessor = AssignLatePenalties(config=workspace.configuration, log=log.logger)
+        preprocessor.init_plugin()
+    plugin = preprocessor.plugin_inst
+
+    def penalty(student: str, score: float, seconds: float) -> float | None:
+        try:
+            given = plugin.late_submission_penalty(student, score, seconds)
+        except Exception as error:
+            name = type(plugin).__name__
+            raise CourseError(
+                f"The plugin {name} for late submissions fails at {student} ({type(error).__name__}: {error}). "
+                "Correct it, or take it out of nbgrader_config.py."
+            ) from error
+        return None if given is None else min(max(0.0, float(given)), score)
+
+    return penalty
+
+
+def _open(workspace: Workspace) -> Any:
+    """nbgrader's gradebook of a workspace, made where it is missing."""
+    from nbgrader.api import Gradebook
+
+    with nbgrader_at_work():
+        try:
+            return Gradebook(workspace.gradebook)
+        except Exception as error:
+            raise CourseError(_no_gradebook(workspace.gradebook, error)) from error
+
+
+def _no_gradebook(address: str, error: Exception) -> str:
+    kind = address.split(":", 1)[0]
+    reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+    remedy = "Check the address and that the server runs."
+    if isinstance(error, ModuleNotFoundError):
+        remedy = f"Install the driver for {kind} (PostgreSQL: pip install psycopg2-binary)."
+    return f"The gradebook that db_url names ({kind}) can't be opened: {reason}. {remedy}"
