@@ -331,10 +331,7 @@ def report(verdict: Verdict, language: str, *, hidden: bool = False) -> str:
         title = part.part.title.in_language(language)
         lines.append(f"  {'✓' if part.earned else '✗'} {title} ({part.part.points:g} {say['points']})")
         if not part.earned:
-            # What fails alike in several parts is said once.
-            lines += [
-                f"      {line}" for line in _differences(part, say, hidden) if f"      {line}" not in lines
-            ]
+            lines += _unsaid([f"      {line}" for line in _differences(part, say, hidden)], lines, say)
     for mistake in verdict.mistakes:
         lines.append(f"  → {say['mistake']}: {task.hints[mistake].in_language(language)}")
     if verdict.points < task.points:
@@ -478,6 +475,13 @@ def _values_differ(outcome: Outcome, right: Outcome, say: dict[str, str]) -> lis
     return [_first_difference(outcome.values[0], right.values[0], say)]
 
 
+def _unsaid(new: list[str], lines: list[str], say: dict[str, str]) -> list[str]:
+    """What fails alike in several parts is said once, and inputs not without what came of them."""
+    unsaid = [line for line in new if line not in lines]
+    inputs_alone = len(unsaid) == 1 < len(new) and unsaid[0].lstrip().startswith(say["inputs"])
+    return [] if inputs_alone else unsaid
+
+
 def _no_value(outcome: Outcome, say: dict[str, str], hidden: bool) -> list[str]:
     error = str(outcome.error)
     if error.startswith(RETURNED):
@@ -499,7 +503,7 @@ def _first_difference(got: np.ndarray, expected: np.ndarray, say: dict[str, str]
 
 
 def _number(value: Any) -> str:
-    return str(value) if isinstance(value, np.bool_) else f"{value:.6g}"
+    return str(value) if isinstance(value, np.bool_) else f"{value + 0:.6g}"  # + 0: a zero without a sign
 
 
 RETURNED = "returned "  # begins the error of an outcome that is no exception

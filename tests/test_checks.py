@@ -158,6 +158,19 @@ def test_report_shows_shapes_the_first_difference_and_the_place_in_the_book():
     assert "(2, 3)" in report(judge(TASK, lambda x, plus=0: x[0]), "ko")
 
 
+def test_report_says_what_fails_alike_once_and_no_inputs_without_it():
+    text = report(judge(TASK, lambda x, plus=0: np.ravel(x)), "en")
+    assert text.count("The shape should be") == 1
+    assert text.count("Inputs:") == 1
+
+
+def test_report_shows_a_zero_without_its_sign():
+    zero = dataclasses.replace(
+        TASK, cases=(Case("plain", {"x": X}, Outcome(-0.0 * X), {"tripled": Outcome(X)}),)
+    )
+    assert "expected 0, got 1" in report(judge(zero, lambda x: np.ones_like(x)), "en")
+
+
 def test_report_shows_the_line_that_raised():
     def failing(x, plus=0):
         return x.no_such_thing
