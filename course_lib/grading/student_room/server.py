@@ -7,6 +7,7 @@ child that answers on that socket; "k" and a pid end one.
 from __future__ import annotations
 
 import contextlib
+import gc
 import io
 import json
 import os
@@ -63,6 +64,8 @@ def _warm_up(modules: list[str]) -> Shell:
     np.linalg.svd(np.eye(3))
     shell.shell.reset(new_session=True)
     shell.left = MAX_OUTPUT
+    gc.collect()
+    gc.freeze()  # a collection would write to every page that children share
     return shell
 
 
