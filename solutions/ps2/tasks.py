@@ -774,6 +774,19 @@ SOFTMAX_JACOBIAN = Task(
         Mistake(
             variant(
                 softmax_jacobian,
+                "softmax_unguarded",
+                ("logits - np.where(np.isneginf(highest), 0.0, highest)", "logits"),
+                ("np.where(total == 0, 1.0, total)", "total"),
+            ),
+            Text(
+                "row의 최댓값도 빼지 않고 합이 0 인 row도 살피지 않은 Softmax입니다. 큰 값에서 넘치고, 모두 가려진 row는 0/0 이 됩니다.",
+                "This Softmax neither subtracts the row's maximum nor looks for rows whose sum is 0: large values overflow, and a row that is masked throughout becomes 0/0.",
+            ),
+            frozenset({"masked", "large"}),
+        ),
+        Mistake(
+            variant(
+                softmax_jacobian,
                 "no_maximum_subtracted",
                 ("logits - np.where(np.isneginf(highest), 0.0, highest)", "logits"),
             ),
@@ -1068,6 +1081,20 @@ ATTENTION_ENTROPY = Task(
         Mistake(
             variant(
                 attention_entropy,
+                "softmax_unguarded",
+                ("logits - np.where(np.isneginf(highest), 0.0, highest)", "logits"),
+                ("np.where(total == 0, 1.0, total)", "total"),
+                ("np.where(weights > 0, weights, 1.0)", "np.where(weights == 0, 1.0, weights)"),
+            ),
+            Text(
+                "row의 최댓값도 빼지 않고 합이 0 인 row도 살피지 않은 Softmax입니다. 큰 값에서 넘치고, 모두 가려진 row는 0/0 이 됩니다.",
+                "This Softmax neither subtracts the row's maximum nor looks for rows whose sum is 0: large values overflow, and a row that is masked throughout becomes 0/0.",
+            ),
+            frozenset({"dead_row", "saturated"}),
+        ),
+        Mistake(
+            variant(
+                attention_entropy,
                 "exponential_overflows",
                 ("logits - np.where(np.isneginf(highest), 0.0, highest)", "logits"),
             ),
@@ -1151,7 +1178,7 @@ ATTENTION_ENTROPY = Task(
 
 
 def scale_for_weight(scores, target):
-    """scores (..., n_k), 0 < target < 1 -> (...): the smallest scale >= 0 whose largest weight reaches target"""
+    """scores (..., n_k), target -> (...): the smallest scale >= 0 whose largest weight reaches target"""
     highest = scores.max(axis=-1, keepdims=True)
     gaps = np.where(np.isneginf(highest), 0.0, highest) - scores
     count, tied = np.isfinite(gaps).sum(axis=-1), (gaps == 0).sum(axis=-1)

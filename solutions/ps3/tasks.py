@@ -31,7 +31,7 @@ def random_weights(rng, *shape):
 
 
 def contributions(weights, v):
-    """weights (..., n_q, n_k), v (..., n_k, d_v) -> (..., n_q, n_k, d_v): what each Value adds to each output"""
+    """weights (..., n_q, n_k), v (..., n_k, d_v) -> what each Value adds (..., n_q, n_k, d_v)"""
     shares = weights[..., None]
     return np.where(shares == 0, 0.0, shares * v[..., None, :, :])
 
@@ -128,6 +128,14 @@ CONTRIBUTIONS = Task(
             everywhere(CONTRIBUTION_PARTS),
         ),
         Mistake(
+            variant(contributions, "query_axis_of_values_missing", ("v[..., None, :, :]", "v")),
+            Text(
+                "v 에 batch 축이 있으면 그 축이 Query 축과 맞물립니다. v[..., None, :, :] 로 Query 자리를 비워 두세요.",
+                "Where v has batch axes, they meet the Query axis here. Leave room for it: v[..., None, :, :].",
+            ),
+            frozenset({"batches"}),
+        ),
+        Mistake(
             variant(
                 contributions,
                 "one_query_expected",
@@ -157,14 +165,6 @@ CONTRIBUTIONS = Task(
                 "The Key axis comes before the Query axis. The order is (..., n_q, n_k, d_v).",
             ),
             everywhere(CONTRIBUTION_PARTS),
-        ),
-        Mistake(
-            variant(contributions, "query_axis_of_values_missing", ("v[..., None, :, :]", "v")),
-            Text(
-                "v 에 batch 축이 있으면 그 축이 Query 축과 맞물립니다. v[..., None, :, :] 로 Query 자리를 비워 두세요.",
-                "Where v has batch axes, they meet the Query axis here. Leave room for it: v[..., None, :, :].",
-            ),
-            frozenset({"batches"}),
         ),
         Mistake(
             variant(
@@ -309,7 +309,7 @@ def draw_logit_batches(rng):
 
 def draw_limit(rng):
     tied = np.array([[4.0, 4, 1, 2, 0], [4, 4, 4, 1, 3], [4, 1, 2, 3, 0]])
-    batch = np.broadcast_to(tied - rng.integers(1, 8), (2, 3, 5))
+    batch = np.broadcast_to(tied - rng.integers(1, 4), (2, 3, 5))
     return [
         {"logits": rng.permuted(logits, axis=-1), "factors": np.array([1.0, np.inf])}
         for logits in (batch[0], batch)
@@ -317,7 +317,8 @@ def draw_limit(rng):
 
 
 def draw_masked_logits(rng):
-    logits = np.where(random_mask(rng, 5, 7), distinct_logits(rng, 5, 7), -np.inf)
+    # All above 0: whoever multiplies by np.inf gets ∞ − ∞, whatever else is done.
+    logits = np.where(random_mask(rng, 5, 7), distinct_logits(rng, 5, 7) + 1.125, -np.inf)
     logits[rng.integers(5)] = -np.inf
     return [{"logits": logits, "factors": np.array([0.0, 2.0, -1.0, np.inf])}]
 
@@ -528,6 +529,36 @@ SHARPEN = Task(
                 "With factor 0, masked Keys took weight. The even share goes to allowed Keys alone.",
             ),
             frozenset({"masked"}),
+        ),
+        Mistake(
+            variant(
+                sharpen,
+                "softmax_unguarded",
+                ("if np.isinf(factor)", "if False"),
+                ("np.where(allowed, factor * finite, -np.inf)", "factor * logits"),
+                ("multiplied - np.where(np.isneginf(highest), 0.0, highest)", "multiplied"),
+                ("np.where(total == 0, 1.0, total)", "total"),
+            ),
+            Text(
+                "배수를 곱해 그대로 exp에 넣었습니다. 큰 배수에서 넘치고, ∞ 와 −∞ 와 모두 가려진 row에서 NaN이 됩니다.",
+                "The product goes into exp as it is: large factors overflow, and ∞, −∞ and rows that are masked throughout give NaN.",
+            ),
+            frozenset({"limit", "masked", "huge"}),
+        ),
+        Mistake(
+            variant(
+                sharpen,
+                "softmax_of_the_product",
+                ("if np.isinf(factor)", "if False"),
+                ("np.where(allowed, factor * finite, -np.inf)", "factor * logits"),
+                ("np.where(np.isneginf(highest), 0.0, highest)", "highest"),
+                ("np.where(total == 0, 1.0, total)", "total"),
+            ),
+            Text(
+                "Softmax는 맞지만 배수를 그대로 곱했습니다. ∞ × 0, ∞ − ∞, 0 × (−∞) 가 NaN입니다: 극한과 가려진 자리를 따로 다루세요.",
+                "The Softmax is right, but factors are multiplied as they come: ∞ × 0, ∞ − ∞ and 0 × (−∞) are NaN. Treat the limit and masked places apart.",
+            ),
+            frozenset({"limit", "masked"}),
         ),
         Mistake(
             variant(
@@ -748,14 +779,6 @@ ATTENTION_IN_COLUMNS = Task(
     see="worked-example.html#worked-example-notation",
     mistakes=(
         Mistake(
-            rows_taken_for_columns,
-            Text(
-                "row 표기의 식 QKᵀ 를 그대로 썼습니다. column 표기에서는 d_k 축이 앞에 있으므로 KᵀQ 입니다.",
-                "This is the formula for rows, QKᵀ, as it stands. With columns the d_k axis comes first: KᵀQ.",
-            ),
-            everywhere(COLUMN_PARTS),
-        ),
-        Mistake(
             variant(
                 attention_in_columns,
                 "softmax_over_queries",
@@ -850,6 +873,29 @@ ATTENTION_IN_COLUMNS = Task(
         Mistake(
             variant(
                 attention_in_columns,
+                "softmax_unguarded",
+                ("logits - np.where(np.isneginf(highest), 0.0, highest)", "logits"),
+                ("np.where(total == 0, 1.0, total)", "total"),
+            ),
+            Text(
+                "column의 최댓값도 빼지 않고 합이 0 인 column도 살피지 않은 Softmax입니다. 큰 값에서 넘치고, 모두 가려진 column는 0/0 이 됩니다.",
+                "This Softmax neither subtracts the column's maximum nor looks for columns whose sum is 0: large values overflow, and a column that is masked throughout becomes 0/0.",
+            ),
+            frozenset({"dead", "extremes"}),
+        ),
+        Mistake(
+            variant(
+                attention_in_columns, "first_axis_for_d_k", ("np.sqrt(q.shape[-2])", "np.sqrt(q.shape[0])")
+            ),
+            Text(
+                "q.shape[0] 은 batch가 없을 때만 d_k 입니다. q.shape[-2] 를 쓰세요.",
+                "q.shape[0] is d_k only where there is no batch axis. Use q.shape[-2].",
+            ),
+            frozenset({"batches"}),
+        ),
+        Mistake(
+            variant(
+                attention_in_columns,
                 "exponential_overflows",
                 ("logits - np.where(np.isneginf(highest), 0.0, highest)", "logits"),
             ),
@@ -870,6 +916,14 @@ ATTENTION_IN_COLUMNS = Task(
             ),
             Text("mask=None 일 때 실패합니다.", "This fails for mask=None."),
             frozenset({"plain", "batches", "extremes"}),
+        ),
+        Mistake(
+            rows_taken_for_columns,
+            Text(
+                "row 표기의 식 QKᵀ 를 그대로 썼습니다. column 표기에서는 d_k 축이 앞에 있으므로 KᵀQ 입니다.",
+                "This is the formula for rows, QKᵀ, as it stands. With columns the d_k axis comes first: KᵀQ.",
+            ),
+            everywhere(COLUMN_PARTS),
         ),
         Mistake(
             variant(
@@ -970,10 +1024,14 @@ SHOWN_PARTS = (
 
 def rounded_and_mended_at_the_largest(weights, decimals=2):
     shown = np.round(weights, decimals)
-    off = weights.sum(axis=-1) - shown.sum(axis=-1)
-    np.put_along_axis(
-        shown, shown.argmax(-1)[..., None], (shown.max(-1) + np.round(off, decimals))[..., None], axis=-1
-    )
+    off = 1 - shown.sum(axis=-1)
+    np.put_along_axis(shown, shown.argmax(-1)[..., None], (shown.max(-1) + off)[..., None], axis=-1)
+    return shown
+
+
+def last_key_completes_the_sum(weights, decimals=2):
+    shown = np.round(weights, decimals)
+    shown[..., -1] = 1 - shown[..., :-1].sum(axis=-1)
     return shown
 
 
@@ -1090,11 +1148,7 @@ SHOWN_WEIGHTS = Task(
             everywhere(SHOWN_PARTS),
         ),
         Mistake(
-            variant(
-                shown_weights,
-                "all_to_the_last_key",
-                ("(rank < missing)", "missing * (np.arange(weights.shape[-1]) == weights.shape[-1] - 1)"),
-            ),
+            last_key_completes_the_sum,
             Text(
                 "마지막 Key를 '1 에서 나머지를 뺀 값'으로 정했습니다. 한 Key가 모든 오차를 떠안습니다.",
                 "The last Key is '1 minus the others', and bears all the error alone.",
@@ -1317,6 +1371,16 @@ LOST_NUMBERS = Task(
     mistakes=(
         Mistake(
             variant(
+                lost_numbers, "second_axis_for_n_k", ("weights.shape[-1] - rank", "weights.shape[1] - rank")
+            ),
+            Text(
+                "weights.shape[1] 은 batch가 없을 때만 n_k 입니다. weights.shape[-1] 을 쓰세요.",
+                "weights.shape[1] is n_k only where there is no batch axis. Use weights.shape[-1].",
+            ),
+            frozenset({"batches"}),
+        ),
+        Mistake(
+            variant(
                 lost_numbers,
                 "queries_counted",
                 ("np.linalg.matrix_rank(weights)", "np.full(weights.shape[:-2], weights.shape[-2])"),
@@ -1491,7 +1555,7 @@ WITH_WISH = frozenset({"wish", "batches", "dead"})
 
 
 def output_repeated(weights, v, wish=None):
-    return np.repeat((weights @ v).mean(axis=-2, keepdims=True), v.shape[-2], axis=-2)
+    return np.repeat(weights @ v, v.shape[-2], axis=-2)
 
 
 def by_one_least_squares(weights, v, wish=None):
@@ -1698,9 +1762,9 @@ OTHER_VALUES = Task(
         Mistake(
             output_repeated,
             Text(
-                "output을 row마다 되풀이했습니다. Query가 하나일 때는 output이 같지만, 여럿이면 그렇지 않고 가장 가깝지도 않습니다.",
-                "The output is repeated in every row. For a single Query that has the same output; for several it has not, "
-                "and it isn't the nearest either.",
+                "output을 n_k 번 되풀이했습니다. Query 하나에는 통하지만 여럿이면 row가 너무 많고, wish에 가장 가깝지도 않습니다.",
+                "The output is repeated n_k times. That serves a single Query; with several there are too many rows, and it "
+                "isn't the nearest to the wish.",
             ),
             everywhere(VALUE_PARTS),
         ),
