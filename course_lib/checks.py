@@ -14,6 +14,7 @@ import json
 import linecache
 import sys
 import traceback
+import tracemalloc
 import warnings
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -83,6 +84,10 @@ class ForbiddenCall(Exception):
     """A task asks for what this call would do."""
 
 
+class TooMuchMemory(Exception):
+    """A call held more memory at once than its task allows."""
+
+
 @dataclass(frozen=True)
 class Case:
     """Inputs of one call, and the outcome of the right answer and of each named mistake."""
@@ -117,6 +122,7 @@ class TaskCases:
     cases: tuple[Case, ...]
     way: Way = PLAIN
     forbidden: tuple[str, ...] = ()  # dotted names of functions and classes that the author may not use
+    memory: int | None = None  # bytes that a call may hold at once beyond its inputs
 
     @property
     def points(self) -> float:
@@ -179,7 +185,7 @@ class Checker:
 def judge(task: TaskCases, function: Function) -> Verdict:
     """Calls the function on every case, and decides each part."""
     outcomes = [
-        call(function, task.required, case.inputs, way=task.way, forbidden=task.forbidden)
+        call(function, task.required, case.inputs, way=task.way, forbidden=task.forbidden, memory=task.memory)
         for case in task.cases
     ]
     return decide(task, outcomes)
@@ -198,16 +204,19 @@ def call(
     *,
     way: Way = PLAIN,
     forbidden: Sequence[str] = (),
+    memory: int | None = None,
 ) -> Outcome:
     """The outcome of one call on copies of the inputs, of which `required` are passed by position.
 
-    Warnings and output on stderr cost nothing. A call of what is `forbidden` raises ForbiddenCall.
+    Warnings and output on stderr cost nothing. A call of what is `forbidden` raises ForbiddenCall, and one that holds
+    more than `memory` bytes at once TooMuchMemory: an estimate, from what Python and NumPy ask for in this process.
     """
     given = copy.deepcopy(inputs)
     try:
         with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()), _forbidding(forbidden):
             warnings.simplefilter("ignore")
-            results = _Call(function, required, given, way).results()
+            with _within(memory):
+                results = _Call(function, required, given, way).results()
             values = [_as_array(result) for result in results]
     except Exception as error:
         return Outcome(
@@ -307,6 +316,26 @@ def _forbidding(names: Sequence[str]) -> Iterator[None]:
         yield
     finally:
         sys.setprofile(before)
+
+
+@contextlib.contextmanager
+def _within(memory: int | None) -> Iterator[None]:
+    if memory is None:
+        yield
+        return
+    traced = tracemalloc.is_tracing()
+    if not traced:
+        tracemalloc.start()
+    try:
+        tracemalloc.reset_peak()
+        before = tracemalloc.get_traced_memory()[0]
+        yield
+        peak = tracemalloc.get_traced_memory()[1] - before
+    finally:
+        if not traced:
+            tracemalloc.stop()
+    if peak > memory:
+        raise TooMuchMemory(f"{peak / 2**20:.1f} MiB > {memory / 2**20:.1f} MiB")
 
 
 def agree(first: Outcome, second: Outcome, *, rtol: float, atol: float) -> bool:
@@ -470,7 +499,7 @@ def _values_differ(outcome: Outcome, right: Outcome, say: dict[str, str]) -> lis
             return [which + say["shape"].format(expected=expected.shape, got=got.shape)]
         if not _alike(got, expected):
             return [which + say["dtype"].format(expected=expected.dtype, got=got.dtype)]
-        if not np.allclose(got, expected, rtol=1e-5, atol=1e-6, equal_nan=True):
+        if not _close(got, expected).all():
             return [which + _first_difference(got, expected, say)]
     return [_first_difference(outcome.values[0], right.values[0], say)]
 
@@ -488,6 +517,9 @@ def _no_value(outcome: Outcome, say: dict[str, str], hidden: bool) -> list[str]:
         return [say["returned"].format(got=error.removeprefix(RETURNED))]
     if error == ForbiddenCall.__name__:
         return [say["forbidden"].format(name=outcome.message)]
+    if error == TooMuchMemory.__name__:
+        sizes = say["estimate"].format(sizes=outcome.message) if outcome.message and not hidden else ""
+        return [say["memory"].format(sizes=sizes)]
     message = "" if hidden or not outcome.message else f": {outcome.message}"
     return [f"{say['raised']} {error}{message}", *([f"    {outcome.line}"] if outcome.line else [])]
 
@@ -497,13 +529,22 @@ def _brief(value: Any) -> str:
 
 
 def _first_difference(got: np.ndarray, expected: np.ndarray, say: dict[str, str]) -> str:
-    close = np.isclose(got, expected, rtol=1e-5, atol=1e-6, equal_nan=True)
+    close = _close(got, expected)
     index = tuple(int(i) for i in np.argwhere(~close)[0]) if not close.all() else (0,) * got.ndim
     return say["entry"].format(index=list(index), expected=_number(expected[index]), got=_number(got[index]))
 
 
+def _close(got: np.ndarray, expected: np.ndarray) -> np.ndarray:
+    exact = expected.dtype.kind in "iu"  # a count that is nearly right is wrong
+    rtol, atol = (0, 0) if exact else (1e-5, 1e-6)
+    return np.asarray(np.isclose(got, expected, rtol=rtol, atol=atol, equal_nan=True))
+
+
 def _number(value: Any) -> str:
-    return str(value) if isinstance(value, np.bool_) else f"{value + 0:.6g}"  # + 0: a zero without a sign
+    if isinstance(value, np.bool_):
+        return str(value)
+    # Whole numbers with all their digits, and a zero without a sign.
+    return str(int(value)) if abs(value) < 2**53 and value == int(value) else f"{value:.6g}"
 
 
 RETURNED = "returned "  # begins the error of an outcome that is no exception
@@ -524,6 +565,7 @@ def _describe(task: TaskCases, pack: Callable[[Any], Any]) -> dict[str, Any]:
         "tolerance": [task.rtol, task.atol],
         **({"way": asdict(task.way)} if task.way != PLAIN else {}),
         **({"forbidden": list(task.forbidden)} if task.forbidden else {}),
+        **({"memory": task.memory} if task.memory is not None else {}),
         "cases": [
             {
                 "part": case.part,
@@ -560,6 +602,7 @@ def _restore(task: dict[str, Any], arrays: Any) -> TaskCases:
         atol=atol,
         way=way_of(task.get("way", {})),
         forbidden=tuple(task.get("forbidden", [])),
+        memory=task.get("memory"),
         cases=tuple(
             Case(
                 part=case["part"],
@@ -583,6 +626,8 @@ _SAY = {
         "returned": "배열을 돌려주어야 하는데 {got}을(를) 돌려주었습니다. return 문을 확인하세요.",
         "changed": "입력 배열의 내용이 바뀌었습니다. 입력은 그대로 두고 새 배열을 돌려주세요.",
         "forbidden": "이 과제에서는 {name}을(를) 쓸 수 없습니다. 직접 구현하세요.",
+        "memory": "한꺼번에 쓴 메모리가 너무 많습니다{sizes}. 큰 배열을 통째로 만들지 마세요.",
+        "estimate": " (추정: {sizes})",
         "result": "{number}번째 결과:",
         "inputs": "입력:",
         "shape": "shape이 {expected} 이어야 하는데 {got} 입니다.",
@@ -599,6 +644,8 @@ _SAY = {
         "returned": "An array should come back; {got} did. Look at the return statement.",
         "changed": "The input arrays were changed. Leave them as they are and return a new array.",
         "forbidden": "This task may not use {name}. Write it yourself.",
+        "memory": "Too much memory is held at once{sizes}. Don't make the large array as a whole.",
+        "estimate": " (an estimate: {sizes})",
         "result": "Result {number}:",
         "inputs": "Inputs:",
         "shape": "The shape should be {expected}; it is {got}.",

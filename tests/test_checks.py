@@ -2,6 +2,7 @@
 
 import dataclasses
 import sys
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -147,6 +148,43 @@ def test_call_copies_results_that_share_one_buffer():
 def test_agree_compares_what_counts(first, second, same):
     assert agree(first, second, rtol=1e-5, atol=1e-6) is same
     assert agree(second, first, rtol=1e-5, atol=1e-6) is same
+
+
+def whole(n):
+    return np.ones((n, n)).sum()
+
+
+def test_call_within_a_memory_refuses_what_holds_more_at_once():
+    assert call(whole, ("n",), {"n": 100}, memory=2**20).value == 10_000
+    refused = call(whole, ("n",), {"n": 1000}, memory=2**20)
+    assert (refused.error, refused.message) == ("TooMuchMemory", "7.6 MiB > 1.0 MiB")
+
+
+def test_call_within_a_memory_counts_from_where_the_call_begins():
+    tracemalloc.start()
+    try:
+        held = np.ones(2**20)
+        assert call(whole, ("n",), {"n": 100}, memory=2**20).value == 10_000
+        assert tracemalloc.is_tracing()
+    finally:
+        tracemalloc.stop()
+    assert held.size == 2**20
+
+
+@pytest.mark.parametrize("hidden", [False, True])
+def test_report_says_that_memory_is_an_estimate(hidden):
+    large = dataclasses.replace(TASK, memory=2**20)
+    said = report(judge(large, lambda x, plus=0: np.ones(2**20)), "en", hidden=hidden)
+    assert "Too much memory is held at once" in said
+    assert ("an estimate: 8.0 MiB > 1.0 MiB" in said) is not hidden
+
+
+def test_report_shows_whole_numbers_to_the_last_digit():
+    count = np.array([3 * 2**40, 2**50])
+    parts, case = TASK.parts[:1], Case("plain", {"x": X}, Outcome(count), {})
+    exact = dataclasses.replace(TASK, parts=parts, hints={}, rtol=0, atol=0, cases=(case,))
+    said = report(judge(exact, lambda x: count + [0, 1]), "en")
+    assert "is [1]: expected 1125899906842624, got 1125899906842625." in said
 
 
 def test_report_shows_shapes_the_first_difference_and_the_place_in_the_book():

@@ -179,6 +179,7 @@ def draw_cases(task: Task, seed: bytes, *, rounds: int = 1, named: bool = True) 
         cases=(),
         way=task.way,
         forbidden=task.forbidden,
+        memory=task.memory,
     )
     cases = [
         _case(frame, task.reference, mistakes, part, inputs)
@@ -197,7 +198,7 @@ def _case(
         inputs=inputs,
         right=call(reference, frame.required, inputs, way=frame.way),
         mistakes={
-            mistake.name: call(mistake.function, frame.required, inputs, way=frame.way)
+            mistake.name: call(mistake.function, frame.required, inputs, way=frame.way, memory=frame.memory)
             for mistake in mistakes
         },
     )

@@ -14,7 +14,7 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from course_lib.checks import Outcome, TaskCases, decide, report
+from course_lib.checks import Outcome, TaskCases, TooMuchMemory, decide, report
 from course_lib.course import Course
 from course_lib.grading.bank import Bank, Task, draw_cases, load_bank
 from course_lib.grading.outputs import Outputs, error_output, graded_outputs
@@ -179,7 +179,7 @@ class _Sitting:
                 forbidden=task.forbidden,
             )
             if task.memory is not None and (seat.peak_memory() or 0) > task.memory:
-                raise TooMuch(f"more than {task.memory} bytes")
+                outcome = Outcome(error=TooMuchMemory.__name__)
             outcomes.append(self._without_secrets(outcome, task))
 
     def _without_secrets(self, outcome: Outcome, task: Task) -> Outcome:
