@@ -1,6 +1,6 @@
-"""What `nbgrader autograde` itself uses in a course: the same intake, the same two rooms, nbgrader's own pace.
+"""What nbgrader's own commands use in a course: the same intake, the same two rooms, the same pages.
 
-nbgrader_config.py names the exporter and the preprocessor below. nbgrader's kernel never starts, and what it would
+nbgrader_config.py names the exporters and the preprocessor below. nbgrader's kernel never starts, and what it would
 take from a submission (files, locked cells, metadata) it takes from the release.
 """
 
@@ -12,16 +12,17 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from nbconvert.exporters import NotebookExporter
+from nbconvert.exporters import Exporter, NotebookExporter
 from nbgrader import preprocessors
 from nbgrader.api import Gradebook
 from nbgrader.converters.base import NbGraderException
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import NbGraderPreprocessor
-from traitlets import Unicode
+from traitlets import Unicode, default
 
 from course_lib.course import CourseError, read_course
 from course_lib.grading.examiner import exam_of, examine
+from course_lib.grading.feedback_page import Mark, Marks, page
 from course_lib.grading.intake import Missing, Unreadable, stage, submissions_in
 from course_lib.grading.notebook import read_notebook
 from course_lib.grading.rooms import Room, require_walls
@@ -29,7 +30,7 @@ from course_lib.grading.rooms import Room, require_walls
 
 def install(config: Any, course: Path) -> None:
     """Sets in nbgrader's `config` that its `autograde` examines in the rooms of the course."""
-    config.RoomExporter.course = str(course)
+    config.RoomExporter.course = config.FeedbackExporter.course = str(course)
     config.Autograde.exporter_class = f"{__name__}.RoomExporter"
     # No --no-execute, no tag and no cell of a submission has a say in what is run.
     config.Autograde.sanitize_preprocessors = [preprocessors.ClearOutput, preprocessors.OverwriteKernelspec]
@@ -39,6 +40,9 @@ def install(config: Any, course: Path) -> None:
         preprocessors.AssignLatePenalties,
         preprocessors.CheckCellMetadata,
     ]
+
+    config.GenerateFeedback.exporter_class = f"{__name__}.FeedbackExporter"
+    config.GenerateFeedback.preprocessors = []
 
 
 class RoomExporter(NotebookExporter):
@@ -89,7 +93,7 @@ class RoomExporter(NotebookExporter):
                 self._refused[submission.student] = str(damage)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.touch()
-        converter.coursedir = _elsewhere(directory, self._scratch.name)
+        converter.coursedir = _elsewhere(directory, submitted_directory=self._scratch.name)
         converter.init_notebooks()
         self._room = Room()
         self._room.__enter__()
@@ -104,6 +108,55 @@ class ExamineInRooms(NbGraderPreprocessor):  # type: ignore[misc]  # untyped
         return self.parent.examine(nb, resources["nbgrader"]["student"]), resources
 
 
+class FeedbackExporter(Exporter):
+    """Stands where nbgrader's generate_feedback makes HTML: one page without script, for its student alone."""
+
+    course = Unicode(help="The course's folder.").tag(config=True)
+    output_mimetype = "text/html"
+
+    @default("file_extension")
+    def _file_extension_default(self) -> str:
+        return ".html"
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)  # type: ignore[no-untyped-call]
+        self._language = read_course(Path(self.course)).language
+        converter: Any = self.parent
+        directory = converter.coursedir
+        # The exercise's data lies beside the executed notebook, and would be copied to each page.
+        converter.coursedir = _elsewhere(directory, ignore=[*directory.ignore, "*.npz"])
+        if not directory.groupshared:
+            # The files keep their mode on their way through the exchange, so the folder is what is closed.
+            feedback = Path(directory.root) / directory.feedback_directory
+            feedback.mkdir(mode=0o700, parents=True, exist_ok=True)
+            feedback.chmod(0o700)
+
+    def from_notebook_node(self, nb: Any, resources: Any = None, **kw: Any) -> Any:
+        """The page of an executed notebook, with the marks that the gradebook has now."""
+        _, resources = super().from_notebook_node(nb, resources, **kw)
+        where = resources["nbgrader"]
+        with Gradebook(where["db_url"]) as gradebook:
+            marks = marks_of(gradebook, where["assignment"], where["student"])
+        return page(
+            nb,
+            marks,
+            problem_set=where["assignment"],
+            student=where["student"],
+            language=self._language,
+        ), resources
+
+
+def marks_of(gradebook: Any, problem_set: str, student: str) -> Marks:
+    """The marks of a submission, in the order of the notebook, and the comments on it."""
+    notebook = gradebook.find_submission_notebook(problem_set, problem_set, student)
+    items = {}
+    for grade in notebook.grades:
+        waits = grade.needs_manual_grade or (grade.auto_score is None and grade.manual_score is None)
+        items[grade.name] = Mark(None if waits else float(grade.score), float(grade.max_score))
+    comments = {comment.name: comment.comment or "" for comment in notebook.comments}
+    return Marks(items, comments, float(notebook.late_submission_penalty or 0.0))
+
+
 def _without_marks(where: dict[str, str]) -> None:
     """Zero for a submission that can't be read, whatever an earlier one earned."""
     with Gradebook(where["db_url"]) as gradebook:
@@ -115,10 +168,9 @@ def _without_marks(where: dict[str, str]) -> None:
         gradebook.db.commit()
 
 
-def _elsewhere(directory: Any, submitted: str) -> Any:
-    """The same course directory with submissions in another folder; the given one may outlive this run."""
+def _elsewhere(directory: Any, **traits: Any) -> Any:
+    """The same course directory with some traits set otherwise; the given one may outlive this run."""
     copied = CourseDirectory(parent=directory.parent)
     for name in directory.trait_names(config=True):
-        setattr(copied, name, getattr(directory, name))
-    copied.submitted_directory = submitted
+        setattr(copied, name, traits.get(name, getattr(directory, name)))
     return copied

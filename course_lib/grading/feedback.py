@@ -1,0 +1,110 @@
+"""Each student's own page, written where nbgrader keeps feedback, by nbgrader's own generate_feedback."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from course_lib.course import Course, CourseError
+from course_lib.grading.feedback_page import Mark, Marks, page
+from course_lib.grading.intake import Missing, Unreadable, stage, submissions_in
+from course_lib.grading.notebook import read_notebook
+from course_lib.grading.workspace import Workspace, nbgrader_at_work, open_workspace, settings
+
+Progress = Callable[[int, int, str], None]
+
+
+@dataclass(frozen=True)
+class Feedback:
+    """What was written: the folder, how many pages, and the students without one."""
+
+    folder: Path
+    pages: int
+    without: tuple[str, ...]
+
+
+def write_feedback(
+    course: Course,
+    problem_set: str,
+    workspace: Path,
+    *,
+    progress: Progress = lambda done, total, student: None,
+) -> Feedback:
+    """Writes feedback/STUDENT/PROBLEM_SET/PROBLEM_SET.html for every graded submission of a workspace, anew.
+
+    Who handed in something that can't be read finds the sentence that says so. CourseError where nothing was graded.
+    """
+    course.require_problem_set(problem_set)
+    place = open_workspace(course, workspace)
+    executed = sorted(place.root.glob(f"autograded/*/{problem_set}/{problem_set}.ipynb"))
+    if not executed:
+        raise CourseError(
+            f"{problem_set} has not been graded in {place.root}. Run: course grade {problem_set}"
+        )
+    _generate(place, problem_set, lambda done: progress(done, len(executed), ""))
+    graded = {path.parent.parent.name for path in executed}
+    noted, without = _without_notebook(place, problem_set, graded)
+    return Feedback(place.root / "feedback", len(executed) + noted, without)
+
+
+def _generate(place: Workspace, problem_set: str, done: Callable[[int], None]) -> None:
+    from nbgrader.converters import GenerateFeedback
+    from nbgrader.converters.base import NbGraderException
+    from nbgrader.coursedir import CourseDirectory
+
+    from course_lib.grading.nbgrader_plugin import install
+
+    config = settings(place, problem_set)
+    install(config, place.course.root)
+    count = 0
+
+    def one_more(**_: Any) -> None:
+        nonlocal count
+        count += 1
+        done(count)
+
+    with nbgrader_at_work() as log:
+        converter = GenerateFeedback(coursedir=CourseDirectory(config=config), config=config, log=log.logger)
+        converter.force = True
+        converter.post_convert_hook = one_more
+        try:
+            converter.start()
+        except NbGraderException as error:
+            raise CourseError(f"nbgrader could not write the feedback: {log.last_error or error}.") from error
+
+
+def _without_notebook(place: Workspace, problem_set: str, graded: set[str]) -> tuple[int, tuple[str, ...]]:
+    """Pages for those whose submission holds no readable notebook; who handed in nothing gets none."""
+    released = read_notebook(place.course.nbgrader / "release" / problem_set / f"{problem_set}.ipynb")
+    pages, without = 0, []
+    with contextlib.suppress(CourseError), tempfile.TemporaryDirectory() as scratch:
+        for submission in submissions_in(place.submitted, problem_set):
+            if submission.student in graded:
+                continue
+            try:
+                stage(submission, problem_set, released, Path(scratch, problem_set, "staged.ipynb"))
+                without.append(submission.student)
+            except (Missing, PermissionError):
+                without.append(submission.student)
+            except Unreadable as damage:
+                _write_note(place, problem_set, submission.student, released, str(damage))
+                pages += 1
+    return pages, tuple(without)
+
+
+def _write_note(place: Workspace, problem_set: str, student: str, released: Any, note: str) -> None:
+    cells = [cell.metadata.nbgrader for cell in released.cells if "nbgrader" in cell.metadata]
+    nothing = Marks({cell.grade_id: Mark(0.0, float(cell.points)) for cell in cells if cell.grade}, {})
+    text = page(
+        None, nothing, problem_set=problem_set, student=student, language=place.course.language, note=note
+    )
+    path = place.root / "feedback" / student / problem_set / f"{problem_set}.html"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_suffix(".draft")
+    draft.write_text(text, encoding="utf-8")
+    os.replace(draft, path)
