@@ -29,7 +29,7 @@ from course_lib import attention
 D = 64
 LENGTHS = (1024, 4096, 16384)
 RESULT = Path(__file__).with_suffix(".md")
-# A pair is timed for about so long, though at least 3 and at most 41 times.
+# A pair is timed for about so long, though at least 3 and at most 31 times.
 SECONDS = 1.5
 
 Call = Callable[[], object]
@@ -147,7 +147,7 @@ def in_turn(way: Call, other: Call) -> dict[str, float]:
     """Medians over the turns: the way's time in ms, and its ratio to the other's."""
     turns: list[tuple[float, float]] = []
     started = seconds(way) + seconds(other)
-    for turn in range(min(max(int(SECONDS / started), 3), 41)):
+    for turn in range(min(max(int(SECONDS / started), 3), 31)):
         # Each goes first as often as second.
         pair = [seconds(call) for call in ((way, other) if turn % 2 else (other, way))]
         turns.append((pair[0], pair[1]) if turn % 2 else (pair[1], pair[0]))
@@ -159,6 +159,8 @@ def in_turn(way: Call, other: Call) -> dict[str, float]:
 
 def seconds(call: Call) -> float:
     """By the clock on the wall."""
+    # Threads of the call before go on spinning for a while, and would take a core from this one.
+    time.sleep(0.03)
     started = time.perf_counter()
     call()
     return time.perf_counter() - started
@@ -222,9 +224,10 @@ def page(measured: dict[Setting, Any], on_gpu: dict[str, Any] | None) -> str:
     lines = [
         "# How fast attention is",
         "",
-        f"`make bench` wrote this page. d = {D}, float32, one head. Times in ms by the clock; in brackets, as a",
-        "multiple of torch's fused kernel, the median over turns. Memory: growth of the process's peak of",
-        "resident memory in one call, in MiB, the output counted in.",
+        f"`make bench` wrote this page. d = {D}, float32, one head. Times in ms, the median over turns; in brackets,",
+        "the median of the ratios to torch's fused kernel, which took turns with it. Memory: growth of the",
+        "process's peak of resident memory in one call, in MiB, the output counted in. On a machine that others",
+        "use at the same time, ratios are worth more than times, and times of several threads the least.",
         "",
         *machine(),
         "",
