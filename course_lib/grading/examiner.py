@@ -10,7 +10,7 @@ import copy
 import hmac
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -122,6 +122,7 @@ class _Sitting:
         """The outputs of a cell of the student's."""
         try:
             cell = self._seated().run(source, seconds=self._seconds(self.exam.limits.cell))
+            self._seated().ping(seconds=_ANSWER_SECONDS)  # the cell has ended, and not just said so
         except Lost as loss:
             self._leave()
             return [error_output(self._say(loss, self.exam.limits.cell, f"[{count}]"))]
@@ -153,13 +154,15 @@ class _Sitting:
         """What each case gives; after a call that does not come back, the rest of the task is lost."""
         outcomes: list[Outcome] = []
         try:
-            if kept.seat is not None and kept.seat.answers(seconds=_ANSWER_SECONDS):
-                # Another cell may have ended it: the same cells, run again, say whether the function did.
-                with suppress(Ended):
-                    self._ask(kept.seat, task, cases, outcomes)
-                    return outcomes
-            with self._replayed(kept.ran) as seat:
-                self._ask(seat, task, cases, outcomes)
+            try:
+                if kept.seat is None:
+                    raise Ended("there is no copy")
+                kept.seat.ping(seconds=_ANSWER_SECONDS)
+            except Lost:  # another cell stopped or ended it: the same cells are run again
+                with self._replayed(kept.ran) as seat:
+                    self._ask(seat, task, cases, outcomes)
+            else:
+                self._ask(kept.seat, task, cases, outcomes)
         except Lost as loss:
             lost = Outcome(error=self._say(loss, task.seconds or self.exam.limits.call, task.name))
             outcomes += [lost] * (len(cases.cases) - len(outcomes))

@@ -70,6 +70,7 @@ class Seat:
 
     def __init__(self, channel: socket.socket, usage: Usage | None, limits: Limits) -> None:
         self._channel, self._usage, self._limits = channel, usage, limits
+        self._request = ""
 
     def put(self, files: dict[str, bytes]) -> None:
         """Lays files beside the notebook."""
@@ -99,13 +100,9 @@ class Seat:
             raise error if isinstance(error, Lost) else Ended(str(error)) from error
         return Seat(ours, self._usage, self._limits)
 
-    def answers(self, *, seconds: float) -> bool:
-        """Whether it is there and waits for a question."""
-        try:
-            self._ask({"do": "put"}, [], seconds)
-        except Lost:
-            return False
-        return True
+    def ping(self, *, seconds: float) -> None:
+        """Sees that it is there and waits for a question."""
+        self._ask({"do": "put"}, [], seconds)
 
     def call(
         self,
@@ -154,8 +151,9 @@ class Seat:
         return self._receive(seconds - (time.monotonic() - start))
 
     def _send(self, request: dict[str, Any], arrays: list[np.ndarray], seconds: float) -> None:
+        self._request = os.urandom(8).hex()  # an answer from before it was asked for is none
         try:
-            wire.send(self._channel, request, arrays, seconds=seconds)
+            wire.send(self._channel, {**request, "id": self._request}, arrays, seconds=seconds)
         except wire.Silence as error:
             raise TooLong(f"nothing read within {seconds:g} s") from error
         except wire.WireError as error:
@@ -163,11 +161,14 @@ class Seat:
 
     def _receive(self, seconds: float) -> tuple[dict[str, Any], list[np.ndarray]]:
         try:
-            return wire.receive(self._channel, seconds=seconds, watch=self._watch)
+            header, arrays = wire.receive(self._channel, seconds=seconds, watch=self._watch)
         except wire.Silence as error:
             raise TooLong(f"no answer within {seconds:g} s") from error
         except wire.WireError as error:
             raise Ended(str(error)) from error
+        if header.get("id") != self._request:
+            raise Ended("an answer to no question came")
+        return header, arrays
 
     def _watch(self) -> None:
         if self._usage is not None and self._usage.resident() > self._limits.resident:

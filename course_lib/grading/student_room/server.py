@@ -18,6 +18,8 @@ import struct
 import sys
 from typing import Any
 
+from course_lib.checks import Outcome, call, way_of
+
 from . import walls, wire
 from .shell import MAX_OUTPUT, Shell
 
@@ -53,8 +55,6 @@ def main(arguments: str) -> None:
 
 def _warm_up(modules: list[str]) -> Shell:
     import numpy as np
-
-    import course_lib.checks  # noqa: F401  # no file of a student's comes before it
 
     for name in modules:
         __import__(name)
@@ -169,68 +169,76 @@ def _serve(shell: Shell, examiner: socket.socket) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _reseed()
     wire.send(examiner, {"ready": True})
-    while True:
-        try:
-            request, arrays = wire.receive(examiner)
-        except wire.WireError:
-            return
+    child = _Child(shell, examiner)
+    with contextlib.suppress(wire.WireError):
+        while True:
+            child.answer(*wire.receive(child.examiner))
+
+
+class _Child:
+    """What answers the examiner's requests, one after another."""
+
+    def __init__(self, shell: Shell, examiner: socket.socket) -> None:
+        self.shell, self.examiner, self.request = shell, examiner, ""
+
+    def answer(self, request: dict[str, Any], arrays: list[Any]) -> None:
+        self.request = request["id"]
         if request["do"] == "run":
-            outputs, count = shell.run(request["source"])
-            wire.send(examiner, {"outputs": outputs, "count": count})
+            outputs, count = self.shell.run(request["source"])
+            self.reply({"outputs": outputs, "count": count})
         elif request["do"] == "call":
-            _answer(examiner, shell, request, arrays)
+            self.call(request, arrays)
         elif request["do"] == "keep":
-            examiner = _keep(examiner)
+            self.keep()
         else:
             _put(request.get("files", []))
-            wire.send(examiner, {"done": True})
+            self.reply({"done": True})
 
+    def reply(self, header: dict[str, Any], arrays: list[Any] | None = None) -> None:
+        wire.send(self.examiner, {**header, "id": self.request}, arrays)
 
-def _keep(examiner: socket.socket) -> socket.socket:
-    """Forks: the copy answers on the socket that follows, with all as it is now. Each goes on with its own socket."""
-    _, [channel], _, _ = socket.recv_fds(examiner, 1, 1)
-    try:
-        copied = os.fork() == 0
-    except OSError:
-        os.close(channel)
-        wire.send(examiner, {"kept": False})
-        return examiner
-    if copied:
-        examiner.close()
-        return socket.socket(fileno=channel)
-    os.close(channel)
-    wire.send(examiner, {"kept": True})
-    return examiner
+    def keep(self) -> None:
+        """Forks: the copy answers on the socket that follows, with all as it is now. Each goes on with its own."""
+        _, [channel], _, _ = socket.recv_fds(self.examiner, 1, 1)
+        try:
+            copied = os.fork() == 0
+        except OSError:
+            os.close(channel)
+            self.reply({"kept": False})
+            return
+        if copied:
+            self.examiner.close()
+            self.examiner = socket.socket(fileno=channel)
+        else:
+            os.close(channel)
+            self.reply({"kept": True})
 
-
-def _answer(examiner: socket.socket, shell: Shell, request: dict[str, Any], arrays: list[Any]) -> None:
-    """Calls the student's function and sends what came of it."""
-    from course_lib.checks import Outcome, call, way_of
-
-    inputs = {
-        name: arrays[packed["array"]] if "array" in packed else packed["value"]
-        for name, packed in request["inputs"]
-    }
-    before = sys.stdout
-    sys.stdout = _Nowhere()
-    try:
-        function = shell.shell.user_ns[request["name"]]
-        way, forbidden = way_of(request["way"]), request["forbidden"]
-        outcome = call(function, tuple(request["required"]), inputs, way=way, forbidden=forbidden)
-    except KeyError:
-        outcome = Outcome(error="NameError")
-    finally:
-        sys.stdout = before
-    header = {
-        "error": outcome.error,
-        "changed": outcome.changed,
-        "message": outcome.message[:2000],
-        "line": outcome.line[:500],
-    }
-    try:
-        wire.send(examiner, header, list(outcome.values))
-    except wire.WireError:
-        wire.send(examiner, {**header, "error": "MemoryError"})
+    def call(self, request: dict[str, Any], arrays: list[Any]) -> None:
+        """Calls the student's function and sends what came of it."""
+        inputs = {
+            name: arrays[packed["array"]] if "array" in packed else packed["value"]
+            for name, packed in request["inputs"]
+        }
+        before = sys.stdout
+        sys.stdout = _Nowhere()
+        try:
+            function = self.shell.shell.user_ns[request["name"]]
+            way, forbidden = way_of(request["way"]), request["forbidden"]
+            outcome = call(function, tuple(request["required"]), inputs, way=way, forbidden=forbidden)
+        except KeyError:
+            outcome = Outcome(error="NameError")
+        finally:
+            sys.stdout = before
+        header = {
+            "error": outcome.error,
+            "changed": outcome.changed,
+            "message": outcome.message[:2000],
+            "line": outcome.line[:500],
+        }
+        try:
+            self.reply(header, list(outcome.values))
+        except wire.WireError:
+            self.reply({**header, "error": "MemoryError"})
 
 
 class _Nowhere(io.TextIOBase):
