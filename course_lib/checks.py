@@ -185,8 +185,15 @@ class Checker:
 def judge(task: TaskCases, function: Function) -> Verdict:
     """Calls the function on every case, and decides each part."""
     outcomes = [
-        call(function, task.required, case.inputs, way=task.way, forbidden=task.forbidden, memory=task.memory)
-        for case in task.cases
+        call(
+            function,
+            task.required,
+            case.inputs,
+            way=task.way,
+            forbidden=task.forbidden,
+            memory=task.memory if number else None,  # the first call may load a library
+        )
+        for number, case in enumerate(task.cases)
     ]
     return decide(task, outcomes)
 

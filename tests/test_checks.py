@@ -175,6 +175,9 @@ def test_call_within_a_memory_counts_from_where_the_call_begins():
 def test_report_says_that_memory_is_an_estimate(hidden):
     large = dataclasses.replace(TASK, memory=2**20)
     said = report(judge(large, lambda x, plus=0: np.ones(2**20)), "en", hidden=hidden)
+    assert (
+        hidden or "The shape should be (2, 3)" in said
+    )  # the first call may load a library: it is not measured
     assert "Too much memory is held at once" in said
     assert ("an estimate: 8.0 MiB > 1.0 MiB" in said) is not hidden
 
@@ -183,7 +186,7 @@ def test_report_shows_whole_numbers_to_the_last_digit():
     count = np.array([3 * 2**40, 2**50])
     parts, case = TASK.parts[:1], Case("plain", {"x": X}, Outcome(count), {})
     exact = dataclasses.replace(TASK, parts=parts, hints={}, rtol=0, atol=0, cases=(case,))
-    said = report(judge(exact, lambda x: count + [0, 1]), "en")
+    said = report(judge(exact, lambda x: np.add(count, (0, 1))), "en")
     assert "is [1]: expected 1125899906842624, got 1125899906842625." in said
 
 

@@ -171,7 +171,8 @@ class _Sitting:
     def _ask(self, seat: Seat, task: Task, cases: TaskCases, outcomes: list[Outcome]) -> None:
         for case in cases.cases[len(outcomes) :]:
             seconds = self._seconds(task.seconds or self.exam.limits.call)
-            if task.memory is not None:
+            limit = task.memory if outcomes else None  # the first call may load a library
+            if limit is not None:
                 seat.forget_peak()
             outcome = seat.call(
                 task.name,
@@ -181,7 +182,7 @@ class _Sitting:
                 way=task.way,
                 forbidden=task.forbidden,
             )
-            if task.memory is not None and (seat.peak_memory() or 0) > task.memory:
+            if limit is not None and (seat.peak_memory() or 0) > limit:
                 outcome = Outcome(error=TooMuchMemory.__name__)
             outcomes.append(self._without_secrets(outcome, task))
 
