@@ -141,7 +141,7 @@ def test_stage_takes_a_byte_order_mark_and_old_formats(
         (b"[1, 2]", "mini.ipynb is not a valid notebook"),
         (b'{"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [3]}', "not a valid notebook"),
         (b'{"nbformat": 99, "nbformat_minor": 0, "metadata": {}, "cells": []}', "not a valid notebook"),
-        (b"[" * 100_000, "not a valid notebook (RecursionError"),
+        (b"[" * 100_000, "not a valid notebook: it is nested too deeply"),
     ],
 )
 def test_stage_says_what_cannot_be_read(
@@ -439,6 +439,40 @@ def test_grade_again_keeps_marks_given_by_hand(
     hand_in(course, tmp_path / "new", "both", double_solution=DOUBLE, why="On second thoughts.")
     report = grade(course, "mini", tmp_path / "new", tmp_path / "workspace")
     assert scores(report) == {"both": ("needs_marking", [3.0, 0.0, None])}
+
+
+def test_grade_takes_back_the_marks_of_what_cannot_be_read_now(
+    course: Course, odd_class: Path, odd_report: Report, tmp_path: Path
+) -> None:
+    """The gradebook is what the submissions that lie there now earn, whatever lay there before."""
+    from nbgrader.api import Gradebook
+
+    shutil.copytree(course.root / "workspace", tmp_path / "workspace")
+    with Gradebook(f"sqlite:///{tmp_path / 'workspace' / 'gradebook.db'}") as gradebook:
+        mark = gradebook.find_grade("why", "mini", "mini", "both")
+        mark.manual_score, mark.needs_manual_grade = 1.5, False
+        gradebook.db.commit()
+    hand_in(course, tmp_path / "new", "both").write_text("{")
+    [student] = grade(course, "mini", tmp_path / "new", tmp_path / "workspace").students
+    assert (student.status, student.score, student.score_before) == ("unreadable", 0.0, 7.0)
+    with Gradebook(f"sqlite:///{tmp_path / 'workspace' / 'gradebook.db'}") as gradebook:
+        [kept] = [row for row in gradebook.submission_dicts("mini") if row["student"] == "both"]
+    assert (kept["score"], kept["needs_manual_grade"]) == (0.0, False)
+    assert not (tmp_path / "workspace" / "autograded" / "both" / "mini").exists()
+    shutil.rmtree(tmp_path / "new")
+    hand_in(course, tmp_path / "new", "both", double_solution=DOUBLE, mean_solution=MEAN, why="Because.")
+    report = grade(course, "mini", tmp_path / "new", tmp_path / "workspace")
+    assert scores(report) == {"both": ("needs_marking", [3.0, 2.5, None])}
+
+
+def test_grade_lets_marks_stand_where_nothing_new_was_handed_in(
+    course: Course, odd_class: Path, odd_report: Report, tmp_path: Path
+) -> None:
+    shutil.copytree(course.root / "workspace", tmp_path / "workspace")
+    hand_in(course, tmp_path / "new", "other")
+    (tmp_path / "new" / "both").mkdir()
+    report = grade(course, "mini", tmp_path / "new", tmp_path / "workspace")
+    assert scores(report)["both"] == ("needs_marking", [3.0, 2.5, None])
 
 
 def test_grade_executes_again_what_was_asked_otherwise(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import filecmp
+import importlib
 import json
 import os
 import re
@@ -14,7 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from course_lib.course import SETTINGS_FILE, CourseError
-from course_lib.grading.notebook import parse_notebook, write_notebook
+from course_lib.grading.foreign_notebook import parse_notebook
+from course_lib.grading.notebook import write_notebook
+
+# A notebook without its outputs has some hundred KB; with figures, a few MB.
+MAX_BYTES = 32 * 2**20
+MAX_ID = 128  # characters of a student's id in the gradebook
+EXCHANGE_KEY = "submission_secret.txt"
 
 
 class Missing(Exception):
@@ -50,7 +57,7 @@ def submissions_in(submitted: Path, problem_set: str) -> list[Submission]:
     students: dict[str, list[Path]] = {}
     for folder in sorted(submitted.iterdir()):
         if folder.is_dir() and not folder.is_symlink() and not folder.name.startswith("."):
-            students.setdefault(_composed(folder.name), []).append(folder)
+            students.setdefault(_shown(_composed(folder.name)), []).append(folder)
     if not any(_has(folder, problem_set) for folders in students.values() for folder in folders):
         raise CourseError(
             f"No student's folder in {submitted} holds a folder {problem_set}. "
@@ -60,18 +67,22 @@ def submissions_in(submitted: Path, problem_set: str) -> list[Submission]:
 
 
 def collect(submission: Submission, problem_set: str, into: Path) -> Submission:
-    """Copies a submission's regular files to `into`/STUDENT/PROBLEM_SET; what is already there is left as it is."""
+    """Copies a submission's regular files to `into`/STUDENT/PROBLEM_SET, and returns the submission that lies there.
+
+    Where nothing new was handed in, what was collected before still counts. Files too large to be a notebook are
+    collected by name and size alone.
+    """
     if any(folder.parent.resolve() == into.resolve() for folder in submission.folders):
         return submission
     found = [folder for folder in (_named(folder, problem_set) for folder in submission.folders) if folder]
-    if len(found) != 1 or len(submission.folders) != 1:
-        return submission
     target = into / submission.student / problem_set
-    if not _same_files(found[0], target):
+    if _complaint(submission) or not (found or target.is_dir()):
+        return submission
+    if found and not _same_files(found[0], target):
         shutil.rmtree(target, ignore_errors=True)
         target.mkdir(parents=True)
         for path in _regular_files(found[0]):
-            shutil.copyfile(path, target / path.name)
+            _copy(path, target / path.name)
     return Submission(submission.student, (into / submission.student,))
 
 
@@ -85,8 +96,9 @@ def stage(submission: Submission, problem_set: str, released: Any, target: Path)
     shutil.rmtree(target.parent, ignore_errors=True)
     target.parent.mkdir(parents=True)
     write_notebook(notebook, target)
-    if handed_in.timestamp:
-        (target.parent / "timestamp.txt").write_text(handed_in.timestamp, encoding="utf-8")
+    for name, text in (("timestamp.txt", handed_in.timestamp), (EXCHANGE_KEY, handed_in.exchange_key)):
+        if text:
+            (target.parent / name).write_text(text, encoding="utf-8")
 
 
 @dataclass(frozen=True)
@@ -96,16 +108,27 @@ class HandedIn:
     name: str
     content: bytes
     timestamp: str
+    note: str = ""  # what a person should know of how it was handed in
+    exchange_key: str = ""  # under which nbgrader's exchange gives the feedback back
 
 
 def choose(submission: Submission, problem_set: str, released: Any) -> HandedIn:
     """The file of a submission that holds the problem set; Missing or Unreadable where there is none to take."""
     path = _choose(submission, problem_set, _graded_ids(released))
-    return HandedIn(path.name, path.read_bytes(), _timestamp(path.parent))
+    note = "" if _composed(path.name) == f"{problem_set}.ipynb" else f"handed in as {_shown(path.name)}"
+    key = _line_of(path.with_name(EXCHANGE_KEY))
+    return HandedIn(
+        path.name,
+        _read(path),
+        _timestamp(path.parent),
+        note,
+        key if re.fullmatch(r"[\w-]{1,200}", key) else "",
+    )
 
 
 def parse_submission(name: str, content: bytes) -> Any:
     """The notebook in a file's bytes, in today's format; Unreadable, with the file's name, where they hold none."""
+    name = _shown(name)
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -120,9 +143,13 @@ def parse_submission(name: str, content: bytes) -> Any:
         raise Unreadable(
             f"{name} is damaged: its JSON breaks off or is wrong at line {error.lineno}; hand it in again"
         ) from error
+    except RecursionError as error:
+        raise Unreadable(
+            f"{name} is not a valid notebook: it is nested too deeply; hand it in again"
+        ) from error
     except Exception as error:  # whatever is wrong in it: no submission may stop the class
-        reason = str(error).strip().splitlines() or [""]
-        raise Unreadable(f"{name} is not a valid notebook ({type(error).__name__}: {reason[0]})") from error
+        reason = _shown(str(error).strip() or type(error).__name__)
+        raise Unreadable(f"{name} is not a valid notebook: {reason}; hand it in again") from error
 
 
 def repair(notebook: Any, released: Any) -> Any:
@@ -137,7 +164,7 @@ def repair(notebook: Any, released: Any) -> Any:
         str, int
     ] = {}  # a cell's id: the index in `kept` of the answer, or of what a locked cell came after
     for cell in notebook.cells:
-        name = _id(cell)
+        name = _id(cell) or _by_its_own_id(cell, ours)
         is_answer = name in ours and ours[name].metadata.nbgrader.solution
         if not is_answer and name in ours:
             stood.setdefault(name, len(kept) - 1)
@@ -180,21 +207,15 @@ def _with_unique_ids(notebook: Any) -> Any:
 
 def _choose(submission: Submission, problem_set: str, graded: set[str]) -> Path:
     """The one notebook of a submission that holds the problem set."""
-    if len(submission.folders) > 1:
-        names = " and ".join(repr(ascii(folder.name)) for folder in submission.folders)
-        raise Unreadable(
-            f"two folders have this student's id, written in two ways ({names}); leave one of them"
-        )
-    if set(submission.student) & set("[]*?"):
-        raise Unreadable(
-            "nbgrader takes the signs [ ] * ? in a student's id for a pattern; rename the folder"
-        )
+    complaint = _complaint(submission)
+    if complaint:
+        raise Unreadable(complaint)
     folder = _named(submission.folders[0], problem_set)
     if folder is None:
         raise Missing(f"there is no folder {problem_set}")
     notebooks = [path for path in _regular_files(folder) if path.suffix.lower() == ".ipynb"]
     if not notebooks:
-        others = ", ".join(path.name for path in _regular_files(folder))
+        others = _shown(", ".join(path.name for path in sorted(folder.iterdir()) if path.name[:1] != "."))
         raise Missing(
             f"there is no notebook in {problem_set}, only {others}" if others else f"{problem_set} is empty"
         )
@@ -203,12 +224,25 @@ def _choose(submission: Submission, problem_set: str, graded: set[str]) -> Path:
     return _among(notebooks, problem_set, graded)
 
 
+def _complaint(submission: Submission) -> str:
+    """What is wrong with the folder's name, or names; empty where nothing is."""
+    names = [folder.name for folder in submission.folders]
+    if len(names) > 1:
+        both = " and ".join(repr(ascii(name)) for name in names)
+        return f"two folders have this student's id, written in two ways ({both}); leave one of them"
+    if set(submission.student) & set("[]*?"):
+        return "nbgrader takes the signs [ ] * ? in a student's id for a pattern; rename the folder"
+    if _composed(names[0]) != submission.student or len(submission.student) > MAX_ID:
+        return f"the folder's name {ascii(names[0])[:200]} can't be a student's id; rename the folder"
+    return ""
+
+
 def _among(notebooks: list[Path], problem_set: str, graded: set[str]) -> Path:
     ours = [path for path in notebooks if _holds(path, graded)]
     exact = [path for path in ours if _composed(path.name) == f"{problem_set}.ipynb"]
     if len(ours) == 1 or exact:
         return (exact or ours)[0]
-    names = ", ".join(path.name for path in ours or notebooks)
+    names = _shown(", ".join(path.name for path in ours or notebooks))
     which = "hold this problem set" if ours else "are there, none of them from this problem set"
     raise Unreadable(
         f"{len(ours or notebooks)} notebooks {which} ({names}); leave one and name it {problem_set}.ipynb"
@@ -217,7 +251,8 @@ def _among(notebooks: list[Path], problem_set: str, graded: set[str]) -> Path:
 
 def _holds(path: Path, graded: set[str]) -> bool:
     try:
-        return bool(graded & {_id(cell) for cell in parse_submission(path.name, path.read_bytes()).cells})
+        cells = parse_submission(path.name, _read(path)).cells
+        return bool(graded & {name for cell in cells for name in (_id(cell), cell.id)})
     except Unreadable:
         return False
 
@@ -231,6 +266,13 @@ def _id(cell: Any) -> str:
     metadata = cell.metadata.get("nbgrader", {})
     name = metadata.get("grade_id", "") if isinstance(metadata, dict) else ""
     return name if isinstance(name, str) else ""
+
+
+def _by_its_own_id(cell: Any, ours: dict[str, Any]) -> str:
+    """The name of a cell that has lost nbgrader's metadata, as some editors drop it, but kept its id."""
+    by_id = {known.id: name for name, known in ours.items()}
+    name = by_id.get(cell.get("id"), "")
+    return name if name and cell.cell_type == ours[name].cell_type else ""
 
 
 def _named(folder: Path, name: str) -> Path | None:
@@ -260,18 +302,58 @@ def _same_files(folder: Path, copied: Path) -> bool:
         return False
     files, copies = _regular_files(folder), _regular_files(copied)
     return [path.name for path in files] == [path.name for path in copies] and all(
-        filecmp.cmp(*pair, shallow=False) for pair in zip(files, copies, strict=True)
+        _same(*pair) for pair in zip(files, copies, strict=True)
     )
 
 
 def _timestamp(folder: Path) -> str:
     """When it was handed in, from timestamp.txt, as nbgrader reads it; what is no time is left out."""
-    path = folder / "timestamp.txt"
-    if path in _regular_files(folder):
-        text = path.read_text(encoding="utf-8", errors="replace").strip()
-        if re.match(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d", text):
-            return text + "\n"
-    return ""
+    line = _line_of(folder / "timestamp.txt")
+    if not re.match(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d", line):
+        return ""
+    try:
+        importlib.import_module("dateutil.parser").parse(line)  # untyped
+    except (ValueError, OverflowError):
+        return ""
+    return line + "\n"
+
+
+def _line_of(path: Path) -> str:
+    """The first line of a small text file; empty where there is none."""
+    if path not in _regular_files(path.parent):
+        return ""
+    with path.open("rb") as file:
+        lines = file.read(1000).decode("utf-8-sig", errors="replace").strip().splitlines()
+    return lines[0].strip() if lines else ""
+
+
+def _read(path: Path) -> bytes:
+    size = path.stat().st_size
+    if size > MAX_BYTES:
+        raise Unreadable(
+            f"{_shown(path.name)} has {size / 2**20:.0f} MB, more than the {MAX_BYTES / 2**20:.0f} MB that are read; "
+            "clear its outputs, save it and hand it in again"
+        )
+    return path.read_bytes()
+
+
+def _copy(path: Path, target: Path) -> None:
+    if path.stat().st_size <= MAX_BYTES:
+        shutil.copyfile(path, target)
+    else:
+        with target.open("wb") as file:
+            file.truncate(path.stat().st_size)  # a hole: it takes no room
+
+
+def _same(file: Path, copy: Path) -> bool:
+    size = file.stat().st_size
+    return size == copy.stat().st_size and (size > MAX_BYTES or filecmp.cmp(file, copy, shallow=False))
+
+
+def _shown(text: str) -> str:
+    """A student's words within a sentence: one line, not too long, no control characters."""
+    line = "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text)
+    return line if len(line) <= 200 else f"{line[:200]}…"
 
 
 def _composed(name: str) -> str:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import importlib
-import json
 import sys
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -13,19 +11,6 @@ from typing import Any
 def read_notebook(path: Path) -> Any:
     """One of our own notebooks."""
     return _nbformat().read(path, as_version=4)
-
-
-def parse_notebook(text: str) -> Any:
-    """Somebody's notebook of whatever version, in today's; the errors of json and nbformat where it is none."""
-    json.loads(text)  # its error names the line, nbformat's does not
-    nbformat = _nbformat()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # cell ids that old notebooks lack are given here
-        notebook = nbformat.convert(nbformat.reader.reads(text), 4)
-        _, notebook = nbformat.validator.normalize(notebook, version=4, version_minor=5)
-        notebook.nbformat_minor = 5
-        nbformat.validate(notebook)
-    return notebook
 
 
 def notebook_of(text: str) -> Any:

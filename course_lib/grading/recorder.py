@@ -167,6 +167,26 @@ class Recorder:
         writing.finish()
         return entries
 
+    def withdraw(self, students: Iterable[str]) -> dict[str, Entry]:
+        """Takes back all marks of students whose submission can't be graded any more; returns what was kept of them.
+
+        They are then what a gradebook has that never saw an earlier submission of theirs: zero.
+        """
+        students = list(students)
+        before, writing = self.known(students), _Writing(self._session)
+        nothing = {"auto_score": 0.0, "manual_score": None, "extra_credit": None, "needs_manual_grade": False}
+        for student, row in self._rows(students).items():
+            self._files.remove(student)
+            for cell in self._cells.values():
+                writing.grade(row.notebook_id, cell, nothing, row.grades.get(cell))
+            self._record_time(student, "", row, [], writing)
+        table = self._graded.c
+        self._session.execute(
+            self._graded.delete().where(table.problem_set == self.problem_set, table.student.in_(students))
+        )
+        writing.finish()
+        return before
+
     def refresh(self, timestamps: Mapping[str, str]) -> None:
         """Of students whose marks stand: when they handed in, and the penalty for it by today's rules."""
         writing = _Writing(self._session)
@@ -356,10 +376,10 @@ class _Files:
             _write(path.read_bytes(), self._kept / path.name)
 
     def write(self, result: Result) -> None:
-        path = self.workspace.notebook("autograded", self.problem_set, result.student)
         if not result.notebook:
-            shutil.rmtree(path.parent, ignore_errors=True)
+            self.remove(result.student)
             return
+        path = self.workspace.notebook("autograded", self.problem_set, result.student)
         path.parent.mkdir(parents=True, exist_ok=True)
         for given in self._given:
             self._lay(given.name, path.parent)
@@ -368,6 +388,10 @@ class _Files:
         else:
             (path.parent / "timestamp.txt").unlink(missing_ok=True)
         _write(result.notebook.encode(), path)
+
+    def remove(self, student: str) -> None:
+        path = self.workspace.notebook("autograded", self.problem_set, student)
+        shutil.rmtree(path.parent, ignore_errors=True)
 
     def _lay(self, name: str, folder: Path) -> None:
         """The file that all got, as a link: a class of thousands keeps it once."""

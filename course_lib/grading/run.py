@@ -7,7 +7,7 @@ import platform
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from time import monotonic
@@ -29,7 +29,7 @@ from course_lib.grading.intake import (
 from course_lib.grading.notebook import read_notebook, text_of
 from course_lib.grading.recorder import Entry, Recorder, Result, is_registered
 from course_lib.grading.report import Item, Report, Status, StudentReport
-from course_lib.grading.worker import Examined, NoRoom, Paper, Unit, paper_of
+from course_lib.grading.worker import Examined, NoRoom, OtherLibrary, Paper, Unit, paper_of
 from course_lib.grading.workspace import Workspace, open_workspace, register
 
 # Students in one transaction, and the seconds after which fewer are written: what a killed run has to do again.
@@ -147,7 +147,8 @@ class _Run:
         waiting = iter(submissions)
         while batch := list(islice(waiting, BATCH)):
             known = self.recorder.known([submission.student for submission in batch])
-            standing = {}
+            standing: dict[str, str] = {}
+            refused: dict[str, tuple[Status, str]] = {}
             for submission in batch:
                 try:
                     handed_in = self._choose(submission)
@@ -158,14 +159,21 @@ class _Run:
                         continue
                     yield self._take_in(submission.student, handed_in, entry)
                 except Missing as nothing:
-                    self._without_marks(submission.student, "missing", str(nothing))
+                    refused[submission.student] = "missing", str(nothing)
                 except Unreadable as damage:
-                    self._without_marks(submission.student, "unreadable", str(damage))
+                    refused[submission.student] = "unreadable", str(damage)
                 except PermissionError as refusal:
                     note = f"{refusal.filename} may not be read or written"
-                    self._without_marks(submission.student, "unreadable", note)
+                    entry = known.get(submission.student)
+                    if entry is None:
+                        refused[submission.student] = "unreadable", note
+                    else:  # not the student's doing: what was marked stands
+                        report = self._report(submission.student, entry)
+                        self.reports[submission.student] = replace(report, status="unreadable", note=note)
             if standing:
                 self.recorder.refresh(standing)
+            if refused:
+                self._without_marks(refused)
 
     def _choose(self, submission: Submission) -> HandedIn:
         collected = collect(submission, self.problem_set, self.workspace.submitted)
@@ -208,7 +216,7 @@ class _Run:
                 verdicts=examined.verdicts,
                 answers=taken[examined.student].answers,
                 failure=examined.failure,
-                note=examined.note,
+                note="; ".join(filter(None, [taken[examined.student].handed_in.note, examined.note])),
             )
             for examined in self.finished
         )
@@ -234,9 +242,13 @@ class _Run:
             "waits" if score is None else "marked" if score else "empty"
         ]
 
-    def _without_marks(self, student: str, status: Status, note: str) -> None:
-        items = [Item(name, 0.0, points, note) for name, points in self.items.items()]
-        self.reports[student] = StudentReport(student, status, tuple(items), note)
+    def _without_marks(self, refused: dict[str, tuple[Status, str]]) -> None:
+        """Reports who handed in nothing that can be graded: zero, in the gradebook as well."""
+        before = self.recorder.withdraw(refused)
+        for student, (status, note) in refused.items():
+            items = tuple(Item(name, 0.0, points, note) for name, points in self.items.items())
+            report = StudentReport(student, status, items, note)
+            self.reports[student] = report.after(_scores(before[student])) if student in before else report
 
 
 def _released(workspace: Workspace, problem_set: str) -> Any:
@@ -268,6 +280,8 @@ def _or_refuse(results: Iterable[Examined]) -> Iterator[Examined]:
     """The results; CourseError where no room opens, so that no student pays for a machine without walls."""
     try:
         yield from results
+    except OtherLibrary as error:
+        raise CourseError(str(error)) from error
     except NoRoom as error:
         raise WallsMissing(
             f"{error} Students' code is not run without walls. See what is missing: course doctor. "
