@@ -89,6 +89,20 @@ def require_flags(**flags: object) -> None:
             raise ValueError(f"{name} must be True or False: it is {_described(flag)}")
 
 
+def require_functions(**functions: object) -> None:
+    """ValueError for what can't be called."""
+    for name, function in functions.items():
+        if not callable(function):
+            raise ValueError(f"{name} must be a function: it is {_described(function)}")
+
+
+def require_kind(kind: type, **values: object) -> None:
+    """ValueError for what is no object of that class."""
+    for name, value in values.items():
+        if not isinstance(value, kind):
+            raise ValueError(f"{name} must be of the class {kind.__name__}: it is {_described(value)}")
+
+
 def finite_number(name: str, value: object, *, positive: bool = False) -> float:
     """`value` as a Python float, which leaves the dtype of an array as it is (np.float64 would raise it)."""
     try:

@@ -21,6 +21,7 @@ from course_lib._common import (
     namespace_of,
     quiet,
     require_axes,
+    require_functions,
     shape,
     shapes,
     whole_number,
@@ -101,7 +102,9 @@ def rms_norm(x: Array, gain: Array | None = None, *, eps: float = SMALLEST["rms"
     Errors: ValueError for a gain that does not broadcast, an eps of 0 or less.
     Source: Zhang and Sennrich 2019.
     """
-    (x,) = floating(namespace_of(x=x), x=x)
+    xp = namespace_of(x=x)
+    require_axes("d_model", x=x)
+    (x,) = floating(xp, x=x)
     return normalised("rms", finite_number("eps", eps, positive=True), x=x, gain=gain)
 
 
@@ -115,6 +118,7 @@ def layer_norm(
     Source: Ba et al. 2016.
     """
     xp = namespace_of(x=x)
+    require_axes("d_model", x=x)
     (x,) = floating(xp, x=x)
     unit = normalised("layer", finite_number("eps", eps, positive=True), x=x, gain=gain)
     return xp.astype(_plus(unit, "n, d_model", bias=bias), x.dtype, copy=False)
@@ -134,7 +138,10 @@ def residual(x: Array, sublayer: Sublayer, *, norm: Sublayer = rms_norm) -> Resi
     Errors: ValueError where the update has another shape than x.
     Source: He et al. 2015; Xiong et al. 2020 (norm before the sublayer); chapter `attention-and-ffn`.
     """
-    (x,) = floating(namespace_of(x=x), x=x)
+    xp = namespace_of(x=x)
+    require_axes("n, d_model", x=x)
+    require_functions(sublayer=sublayer, norm=norm)
+    (x,) = floating(xp, x=x)
     update = sublayer(norm(x))
     namespace_of(update=update, x=x)
     if shape(update) != shape(x):
@@ -234,6 +241,9 @@ def _erf(x: Array) -> Array:
 
 
 def _top_k(top_k: int, experts: Sequence[Sublayer], w_router: Array) -> int:
+    if not isinstance(experts, Sequence):
+        raise ValueError(f"experts must be a list of functions: it is {type(experts).__name__}")
+    require_functions(**{f"experts[{number}]": expert for number, expert in enumerate(experts)})
     if w_router.ndim != 2 or w_router.shape[-1] != len(experts):
         raise ValueError(
             f"w_router must have a column for each of {len(experts)} experts: it has shape {shape(w_router)}"

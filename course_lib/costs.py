@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from course_lib._common import whole_number
+from course_lib._common import require_kind, whole_number
 
 
 @dataclass(frozen=True)
@@ -132,6 +132,7 @@ def mixture_of_experts_cost(n: int, d_model: int, expert: Cost, *, experts: int,
     Source: Jiang et al. 2024 (Mixtral), 2.1; chapter `attention-and-ffn`.
     """
     n, d_model, experts, top_k = _sizes(n=n, d_model=d_model, experts=experts, top_k=top_k)
+    require_kind(Cost, expert=expert)
     if not 1 <= top_k <= experts:
         raise ValueError(f"top_k must lie between 1 and the number of experts, {experts}: it is {top_k}")
     router = d_model * experts

@@ -21,6 +21,8 @@ from course_lib._common import (
     quiet,
     require_axes,
     require_flags,
+    require_functions,
+    require_kind,
     require_one_device,
     shape,
     whole_number,
@@ -102,7 +104,7 @@ def grouped_query_attention(
     k = _in_heads(kv_heads, **source, w_k=w_k)
     v = _in_heads(kv_heads, **source, w_v=w_v)
     if prepare is not None:
-        q, k = prepare(q, k)
+        q, k = _prepared(prepare, q, k)
     output = attention(q, k, v, enable_gqa=kv_heads != heads, **options)
     return linear(output=merge_heads(output), w_o=w_o)
 
@@ -170,8 +172,10 @@ def latent_attention(
     Source: DeepSeek-AI 2024 (arXiv 2405.04434), 2.1; chapter `heads`.
     """
     heads = _count("heads", heads)
+    require_kind(LatentWeights, weights=weights)
     if cache is None:
         cache = latent_cache(x, weights, positions=positions, base=base)
+    require_kind(LatentCache, cache=cache)
     q = _latent_queries(x, weights, heads, positions, base)
     k, v = _latent_keys_and_values(cache, weights, heads)
     return linear(output=merge_heads(attention(q, k, v, **options)), w_o=weights.w_o)
@@ -185,6 +189,7 @@ def latent_cache(
     Returns (..., n, d_c) and (..., n, d_rope) for x (..., n, d_model).
     Errors and source: as for `latent_attention`.
     """
+    require_kind(LatentWeights, weights=weights)
     turned = rotary(linear(x=x, w_kr=weights.w_kr), positions=positions, base=base)
     return LatentCache(linear(x=x, w_dkv=weights.w_dkv), turned)
 
@@ -224,8 +229,8 @@ def split_heads(x: Array, heads: int) -> Array:
 
     Errors: ValueError where heads does not divide the last axis. Source: Vaswani et al. 2017, 3.2.2.
     """
-    require_axes("n, heads d", x=x)
     xp, heads = namespace_of(x=x), _count("heads", heads)
+    require_axes("n, heads d", x=x)
     *batch, features = shape(x)
     if features % heads:
         raise ValueError(f"x must divide into {heads} heads: it has shape {shape(x)}")
@@ -237,8 +242,8 @@ def merge_heads(x: Array) -> Array:
 
     Errors: ValueError for fewer than three axes. Source: Vaswani et al. 2017, 3.2.2.
     """
-    require_axes("heads, n, d", x=x)
     xp = namespace_of(x=x)
+    require_axes("heads, n, d", x=x)
     *batch, heads, n, d = shape(x)
     return xp.reshape(xp.moveaxis(x, -3, -2), (*batch, n, heads * d))
 
@@ -254,6 +259,14 @@ def _in_heads(heads: int, **pair: Array) -> Array:
     return split_heads(projected, heads)
 
 
+def _prepared(prepare: Prepare, q: Array, k: Array) -> tuple[Array, Array]:
+    require_functions(prepare=prepare)
+    pair = prepare(q, k)
+    if not isinstance(pair, tuple) or len(pair) != 2:
+        raise ValueError(f"prepare must return (q, k): it returned {type(pair).__name__}")
+    return pair
+
+
 def _latent_queries(
     x: Array, weights: LatentWeights, heads: int, positions: Array | None, base: float
 ) -> Array:
@@ -263,6 +276,8 @@ def _latent_queries(
     content = _in_heads(heads, compressed_q=compressed, w_uq=weights.w_uq)
     turned = _in_heads(heads, compressed_q=compressed, w_qr=weights.w_qr)
     if positions is not None:
+        namespace_of(x=x, positions=positions)
+        require_axes("n_q", positions=positions)
         positions = positions[..., None, :]
     return xp.concat([content, rotary(turned, positions=positions, base=base)], axis=-1)
 

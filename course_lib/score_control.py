@@ -48,7 +48,7 @@ def qk_norm(
     """
     xp = namespace_of(q=q, k=k)
     require_axes("n, d_k", q=q, k=k)
-    if kind not in tuple(SMALLEST):
+    if not isinstance(kind, str) or kind not in SMALLEST:
         raise ValueError(f"kind must be one of {', '.join(map(repr, SMALLEST))}: it is {kind!r}")
     if q.shape[-1] != k.shape[-1]:
         raise ValueError(f"q and k must share d_k: {shapes(q=q, k=k)}")
