@@ -1,0 +1,185 @@
+"""Every attack of tests/attacks/: it earns what it honestly earns, and nobody and nothing else notices it."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import shutil
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from attack_suite import (
+    FOLDER,
+    ROOM,
+    Attack,
+    Hall,
+    load_attacks,
+    notebook_with,
+    nothing_else_changes,
+    points,
+    shown,
+    verdicts,
+)
+from mini import make_course, snapshot
+
+from course_lib.course import Course
+from course_lib.grading.notebook import write_notebook
+from course_lib.grading.rooms import Room
+from course_lib.release.notebooks import release
+
+ATTACKS = load_attacks()
+HONEST = {"double": 3.0, "mean": 2.5}
+# One of a kind, and quick: these run with the fast tests.
+FAST = {
+    "compare_allclose",
+    "delegate_forbidden",
+    "forge_broken",
+    "hook_exit_in_call",
+    "hook_post_run_cell",
+    "input_shown",
+    "kill_copies",
+    "left_daemon",
+    "lie_eq",
+    "markup_png",
+    "seek_disk",
+    "shadow_poison",
+}
+_MARKUP = re.compile(
+    r"<script|<img|<svg|<iframe|text/html|javascript|\\u001b|\\u009b|\\u202e|\\ud800", re.IGNORECASE
+)
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
+    made = make_course(tmp_path_factory.mktemp("course"))
+    release(made, "mini")
+    (made.root / "gradebook.db").touch()
+    return made
+
+
+@pytest.fixture(scope="module")
+def hall(course: Course, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hall]:
+    outside = tmp_path_factory.mktemp("outside")
+    (outside / "canary").write_text("nobody may touch this")
+    with Room(limits=ROOM) as room:
+        made = Hall(course, room, outside)
+        assert points(made.executed([])) == HONEST
+        yield made
+
+
+@pytest.fixture(scope="module")
+def port() -> Iterator[int]:
+    """A port of this machine that listens, and must never be reached."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.setblocking(False)
+        yield server.getsockname()[1]
+        with pytest.raises(BlockingIOError):
+            server.accept()
+
+
+def marked(attack: Attack) -> Any:
+    marks = [] if attack.name in FAST else [pytest.mark.slow]
+    return pytest.param(attack, id=attack.name, marks=marks)
+
+
+@pytest.mark.parametrize("attack", [marked(attack) for attack in ATTACKS])
+def test_attack_earns_nothing_and_touches_nobody(attack: Attack, hall: Hall, port: int) -> None:
+    parent = hall.room._process
+    cells = [(name, source.replace("CANARY_PORT", str(port))) for name, source in attack.cells]
+    with nothing_else_changes(hall):
+        executed = hall.executed(cells)
+        neighbour = hall.executed([], "student-002")
+    assert points(executed) == attack.earns
+    assert points(neighbour) == HONEST
+    assert hall.room._process is parent
+    assert [text for text in hall.hidden_texts() if text in shown(executed)] == []
+    outputs = [str(cell.outputs) for cell in executed.cells if cell.cell_type == "code"]
+    assert [output for output in outputs if _MARKUP.search(output.encode("unicode_escape").decode())] == []
+    assert sum(map(len, outputs)) < 3 * 2**20
+    assert all(not _MARKUP.search(verdict.message) for verdict in verdicts(executed).values())
+
+
+def test_there_are_attacks_of_every_kind() -> None:
+    kinds = {attack.kind for attack in ATTACKS}
+    assert len(ATTACKS) >= 60
+    assert {
+        "comparison patched", "hooks of IPython", "hooks of Python", "objects that lie", "tests or answers sought",
+        "answers delegated", "shadowing files", "marks forged", "neighbours touched", "parent killed",
+        "processes left behind", "time", "memory", "disk", "output", "processes, descriptors", "results as bombs",
+        "inputs", "markup in the feedback",
+    } <= kinds  # fmt: skip
+    assert {attack.name for attack in ATTACKS} >= FAST
+
+
+# Through the class run: what is handed in as files
+
+
+INTAKE = sorted((FOLDER / "intake").glob("*.py"))
+_FIELD = re.compile(r"^# (\w+): (.*)$", re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def graded_class(course: Course, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """One run with every such attack, and two honest students; the files around it before and after."""
+    from course_lib.grading.run import grade
+
+    root = tmp_path_factory.mktemp("class")
+    submitted = root / "handed-in"
+    submitted.mkdir()
+    (submitted / "canary.db").write_bytes(b"SQLite format 3\0 of somebody else")
+    for honest in ("honest-1", "honest-2"):
+        (submitted / honest / "mini").mkdir(parents=True)
+        write_notebook(notebook_with(course, []), submitted / honest / "mini" / "mini.ipynb")
+    for path in INTAKE:
+        spec = importlib.util.spec_from_file_location(f"attack_{path.stem}", path)
+        assert spec is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        folder = submitted / f"a-{path.stem}" / "mini"
+        folder.mkdir(parents=True)
+        wrong = [("double-solution", "def double(x):\n    return np.zeros(3)")]
+        module.hand_in(folder, notebook_with(course, wrong))
+    before = snapshot_of_regular(submitted)
+    report = grade(course, "mini", submitted, root / "workspace", jobs=2)
+    yield report, before, snapshot_of_regular(submitted), root / "workspace"
+    shutil.rmtree(root)
+
+
+def snapshot_of_regular(folder: Path) -> dict[str, int]:
+    return {
+        str(path.relative_to(folder)): path.lstat().st_mtime_ns
+        for path in folder.rglob("*")
+        if not path.is_symlink() and path.is_file()
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", INTAKE, ids=[path.stem for path in INTAKE])
+def test_handed_in_attack_earns_nothing(path: Path, graded_class: Any) -> None:
+    said = dict(_FIELD.findall(path.read_text(encoding="utf-8")))
+    report = graded_class[0]
+    found = {student.id: student for student in report.students}.get(f"a-{path.stem}")
+    if said["status"] == "any":
+        assert found is None or found.score < 3.0
+        return
+    assert found is not None
+    scores = {item.id: item.score for item in found.items}
+    assert (found.status, scores["double"]) == (said["status"], 0.0)
+    assert scores["mean"] == float(said.get("mean", 2.5))
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f]", found.note)
+
+
+@pytest.mark.slow
+def test_handed_in_attacks_touch_nobody(graded_class: Any) -> None:
+    report, before, after, workspace = graded_class
+    for student in report.students:
+        assert not re.search("[\x00-\x1f\x7f-\x9f]", student.id)
+        if student.id.startswith("honest"):
+            assert {item.id: item.score for item in student.items if item.id != "why"} == HONEST
+    assert before == after
+    assert not Path("/tmp/shadow").exists()
+    passwd = Path("/etc/passwd").read_bytes()
+    assert not [name for name, content in snapshot(workspace).items() if passwd[:40] in content]
