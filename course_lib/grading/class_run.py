@@ -73,7 +73,7 @@ class DaskWorkers:
         self.paper = paper
         self.address = address
         try:
-            self._client: Any = Client(address, timeout="10s", set_as_default=False)  # type: ignore[no-untyped-call]
+            self._client: Any = Client(address, timeout="5s", set_as_default=False)  # type: ignore[no-untyped-call]
         except (OSError, ValueError) as error:
             raise CourseError(
                 f"No Dask scheduler answers at {address} ({error}). Start one: dask scheduler; "

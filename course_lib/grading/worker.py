@@ -40,6 +40,10 @@ class NoRoom(Exception):
     """No room opens on the worker's machine: one sentence. No submission is to blame, and none can be examined."""
 
 
+class OtherLibrary(NoRoom):
+    """The worker's library would give other marks than the run's."""
+
+
 @dataclass(frozen=True)
 class Paper:
     """What the submissions of one run share, as plain data."""
@@ -177,8 +181,9 @@ def _examine_in(room: Room, notebook: Any, student: str, exam: Exam) -> Examined
 def _exam_of(digest: str) -> Exam:
     paper = _papers[digest]
     if digest in _refused:
-        raise NoRoom(
-            "A worker has another version of course_lib or NumPy than this course. Install the same on all machines."
+        raise OtherLibrary(
+            "A Dask worker has another version of course_lib or NumPy than this course. "
+            "Install the same on all machines."
         )
     bank = load_bank_text(paper.tasks, paper.problem_set)
     return Exam(bank, paper.secret, paper.language, paper.files, paper.limits)

@@ -1,0 +1,151 @@
+"""The directive `{library}`: public names of course_lib, one a line, each with its signature and docstring.
+
+The library's docstrings are English prose with a few fixed openings ("Returns", "Errors:", "Source:", and a line
+for each parameter, "mask: ..."). Here they become Markdown: labels in bold, parameters as a list, names and
+chapters as links, indented formulas as they stand.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
+
+from docutils import nodes
+from docutils.statemachine import StringList
+from sphinx.application import Sphinx
+from sphinx.pycode import ModuleAnalyzer
+from sphinx.util.docutils import SphinxDirective
+
+import course_lib
+
+LABEL = re.compile(r"(Errors and source|Options and errors|Errors|Source): ")
+OPENING = re.compile(r"Returns\b|Options and errors\b|Errors\b|Source\b")
+PARAMETER = re.compile(r"(?P<names>[a-z_]\w*(?:, [a-z_]\w*)*): ")
+WITHIN = re.compile(r"(?<=\. )(?=Errors: |Source: |[a-z]\w*: )")
+CODE = re.compile(r"(`[^`]+`)")
+MARKUP = re.compile(r"([*_<>\[\]|$#\\])")
+CHAPTER = re.compile(r"chapter `([\w-]+)`")
+
+
+def setup(app: Sphinx) -> None:
+    app.add_directive("library", Library)
+
+
+class Library(SphinxDirective):
+    """Signature and docstring of each name in its content."""
+
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        lines = [line for name in self.content for line in _entry(name.strip(), getattr(course_lib, name.strip()))]
+        entries = nodes.Element()
+        self.state.nested_parse(StringList(lines, source=__file__), self.content_offset, entries)
+        # The docstrings are in English, whatever the language of the page.
+        opening, closing = (nodes.raw("", tag, format="html") for tag in ('<div lang="en">', "</div>"))
+        return [opening, *entries.children, closing]
+
+
+def _entry(name: str, thing: Any) -> Iterator[str]:
+    kind = "class" if inspect.isclass(thing) else "function"
+    yield f":::::{{py:{kind}}} {name}{_signature(thing)}"
+    yield ":module: course_lib"
+    yield ""
+    yield from to_markdown(inspect.getdoc(thing) or "", _parameters(thing))
+    if kind == "class":
+        yield from _members(thing)
+    yield ":::::"
+    yield ""
+
+
+def _members(cls: type) -> Iterator[str]:
+    """Documented attributes, and public methods and properties."""
+    comments = ModuleAnalyzer.for_module(cls.__module__).find_attr_docs()
+    for (owner, attribute), comment in comments.items():
+        if owner == cls.__name__:
+            yield from _member(f"py:attribute}} {attribute}", " ".join(comment))
+    for name, member in vars(cls).items():
+        if name.startswith("_") or not inspect.getdoc(member):
+            continue
+        if isinstance(member, property):
+            yield from _member(f"py:property}} {name}", inspect.getdoc(member) or "")
+        elif inspect.isfunction(member):
+            yield from _member(f"py:method}} {name}{_signature(member)}", inspect.getdoc(member) or "")
+
+
+def _member(head: str, doc: str) -> Iterator[str]:
+    yield f"::::{{{head}"
+    yield ""
+    yield from to_markdown(doc, ())
+    yield "::::"
+
+
+def _signature(thing: Any) -> str:
+    """As it stands in the source: the annotations are texts there, which `inspect` would put in quotes."""
+    return re.sub(r"'([^']*)'", r"\1", str(_without_self(inspect.signature(thing))).replace(" -> None", ""))
+
+
+def _without_self(signature: inspect.Signature) -> inspect.Signature:
+    kept = [parameter for name, parameter in signature.parameters.items() if name != "self"]
+    return signature.replace(parameters=kept)
+
+
+def _parameters(thing: Any) -> tuple[str, ...]:
+    return tuple(inspect.signature(thing).parameters)
+
+
+# From a docstring to Markdown
+
+
+def to_markdown(doc: str, parameters: tuple[str, ...]) -> Iterator[str]:
+    """The docstring's paragraphs in Markdown; what explains the parameters becomes a list."""
+    for paragraph in doc.split("\n\n"):
+        if paragraph.startswith("    "):
+            yield from ("```text", *inspect.cleandoc(paragraph).split("\n"), "```", "")
+            continue
+        for item in _items(paragraph, parameters):
+            named = _named(item, parameters)
+            if named:
+                names = ", ".join(f"`{name}`" for name in named["names"].split(", "))
+                yield f"- {names}: {_marked(item[named.end() :])}"
+            else:
+                yield from ("", _labelled(item), "")
+        yield ""
+
+
+def _items(paragraph: str, parameters: tuple[str, ...]) -> list[str]:
+    """The paragraph in pieces that each start with an opening or a parameter, as lines or within one."""
+    pieces: list[str] = []
+    for line in paragraph.split("\n"):
+        for part in WITHIN.split(line):
+            starts = OPENING.match(part) or _named(part, parameters)
+            if pieces and not starts:
+                pieces[-1] += (" " if not pieces[-1].endswith(" ") else "") + part
+            else:
+                pieces.append(part)
+    return pieces
+
+
+def _named(text: str, parameters: tuple[str, ...]) -> re.Match[str] | None:
+    named = PARAMETER.match(text)
+    return named if named and set(named["names"].split(", ")) <= set(parameters) else None
+
+
+def _labelled(text: str) -> str:
+    label = LABEL.match(text)
+    return f"**{label[1]}:** {_marked(text[label.end() :])}" if label else _marked(text)
+
+
+def _marked(text: str) -> str:
+    """Chapters and public names as links, other code as code, and no other letter taken for markup."""
+    parts = CODE.split(CHAPTER.sub(r"chapter `{doc}\1`", text))
+    return "".join(_code(part[1:-1]) if CODE.fullmatch(part) else MARKUP.sub(r"\\\1", part) for part in parts)
+
+
+def _code(name: str) -> str:
+    if name.startswith("{doc}"):
+        return f"{{doc}}`{name.removeprefix('{doc}')}`"
+    public = name in course_lib.__all__ and not isinstance(getattr(course_lib, name), ModuleType)
+    return f"{{py:obj}}`~course_lib.{name}`" if public else f"`{name}`"
