@@ -15,11 +15,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from course_lib.checks import Outcome, TaskCases, TooMuchMemory, decide, report
-from course_lib.course import Course
-from course_lib.grading.bank import Bank, Task, draw_cases, load_bank
+from course_lib.grading.bank import Bank, Task, draw_cases
 from course_lib.grading.outputs import Outputs, error_output, graded_outputs
 from course_lib.grading.rooms import Ended, Lost, Room, Seat, TooLong, TooMuch
-from course_lib.grading.secret import secret_of
 from course_lib.grading.verdicts import LIMITS
 
 # Each part is drawn so many times: what passes by luck once does not pass all.
@@ -57,13 +55,6 @@ class Exam:
     language: str
     files: dict[str, bytes]  # laid beside the notebook: what students got with it
     limits: Limits = Limits()
-
-
-def exam_of(course: Course, problem_set: str) -> Exam:
-    """The exam of a released problem set."""
-    bank, released = load_bank(course.solutions / problem_set), course.nbgrader / "release" / problem_set
-    files = {path.name: path.read_bytes() for path in released.iterdir() if path.suffix != ".ipynb"}
-    return Exam(bank, secret_of(course), course.language, files)
 
 
 def examine(notebook: Any, student: str, exam: Exam, room: Room) -> Any:

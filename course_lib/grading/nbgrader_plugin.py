@@ -21,11 +21,11 @@ from nbgrader.preprocessors import NbGraderPreprocessor
 from traitlets import Unicode, default
 
 from course_lib.course import CourseError, read_course
-from course_lib.grading.examiner import exam_of, examine
 from course_lib.grading.feedback_page import Mark, Marks, page
 from course_lib.grading.intake import Missing, Unreadable, stage, submissions_in
-from course_lib.grading.notebook import read_notebook
-from course_lib.grading.rooms import Room, require_walls
+from course_lib.grading.notebook import notebook_of, read_notebook, text_of
+from course_lib.grading.rooms import require_walls
+from course_lib.grading.worker import Unit, begin, end, examine_unit, paper_of
 
 
 def install(config: Any, course: Path) -> None:
@@ -43,6 +43,10 @@ def install(config: Any, course: Path) -> None:
 
     config.GenerateFeedback.exporter_class = f"{__name__}.FeedbackExporter"
     config.GenerateFeedback.preprocessors = []
+
+
+class ExaminationFailed(Exception):
+    """A notebook could not be examined: why."""
 
 
 class RoomExporter(NotebookExporter):
@@ -69,7 +73,10 @@ class RoomExporter(NotebookExporter):
 
     def examine(self, notebook: Any, student: str) -> Any:
         """The executed notebook of a student."""
-        return examine(notebook, student, self._exam, self._room)
+        examined = examine_unit(Unit(student, text_of(notebook), self._paper))
+        if examined.failure:
+            raise ExaminationFailed(f"{student}: {examined.failure}")
+        return notebook_of(examined.notebook)
 
     def _take_in(self, converter: Any) -> None:
         """Stages what was handed in, away from where it lies, and points nbgrader there."""
@@ -77,7 +84,6 @@ class RoomExporter(NotebookExporter):
         course, name = read_course(Path(self.course)), directory.assignment_id
         course.require_problem_set(name)
         release = course.nbgrader / "release" / name
-        self._exam = exam_of(course, name)
         self._refused: dict[str, str] = {}
         self._scratch = tempfile.TemporaryDirectory()
         released = read_notebook(release / f"{name}.ipynb")
@@ -95,17 +101,23 @@ class RoomExporter(NotebookExporter):
                 target.touch()
         converter.coursedir = _elsewhere(directory, submitted_directory=self._scratch.name)
         converter.init_notebooks()
-        self._room = Room()
-        self._room.__enter__()
-        weakref.finalize(self, self._room.close)
+        paper = paper_of(course, name)
+        begin(paper)
+        self._paper = paper.digest
+        weakref.finalize(self, end, paper.digest)
 
 
 class ExamineInRooms(NbGraderPreprocessor):  # type: ignore[misc]  # untyped
     """Takes the place of nbgrader's Execute: leaves verdict and points in the graded cells."""
 
     def preprocess(self, nb: Any, resources: Any) -> tuple[Any, Any]:
-        """The executed notebook."""
-        return self.parent.examine(nb, resources["nbgrader"]["student"]), resources
+        """The executed notebook; none, and no marks, where it could not be examined."""
+        where = resources["nbgrader"]
+        try:
+            return self.parent.examine(nb, where["student"]), resources
+        except ExaminationFailed:
+            _without_marks(where)
+            raise
 
 
 class FeedbackExporter(Exporter):

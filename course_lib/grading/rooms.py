@@ -346,7 +346,9 @@ def require_walls() -> None:
         with Room() as room, room.seat():
             pass
     except RoomError as error:
-        raise CourseError(f"{error} Students' code is not run without walls. See: course doctor") from error
+        raise CourseError(
+            f"{error} Students' code is not run without walls. See what is missing: course doctor"
+        ) from error
 
 
 def _usage_of_sender(channel: socket.socket) -> Usage | None:
