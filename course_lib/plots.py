@@ -484,7 +484,7 @@ def _growing_sums(
     bars = axes.bar(middle, sums - kept, width, bottom=kept, color=ROLES["weight"],
                     label=say("이 block이 더한 것", "added by this block"))  # fmt: skip
     axes.bar_label(bars, [number(total) for total in sums], padding=3)
-    axes.set(ylim=(0, 1.2 * sums.max()), xlabel="Key", title=say("합 $\\ell$", "sum $\\ell$"))
+    axes.set(ylim=(0, 1.2 * sums.max()), xlabel="Key", title=say("합 $Z$", "sum $Z$"))
 
 
 def _bytes(count: float) -> str:
