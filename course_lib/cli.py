@@ -144,6 +144,23 @@ def grade(
 
 
 @app.command()
+def feedback(problem_set: Annotated[str, typer.Argument(metavar="PS")]) -> None:
+    """Write each student's own page.
+
+    Marks, mistakes, hints and comments as the gradebook has them now, in feedback/STUDENT/PS/, where nbgrader and its
+    exchange look for them.
+    """
+    from course_lib.grading.feedback import write_feedback
+
+    course = find_course()
+    with _bar(f"Writing the feedback on {problem_set}") as progress:
+        written = write_feedback(course, problem_set, course.root, progress=progress)
+    print(f"Feedback: {written.pages} pages in {_shown(written.folder)}/STUDENT/{problem_set}.")
+    if written.without:
+        print(f"Without a page, since nothing of theirs was graded: {', '.join(written.without)}.")
+
+
+@app.command()
 def demo() -> None:
     """All of it once, with a sample class.
 

@@ -64,7 +64,7 @@ def test_help_lists_the_commands_and_loads_nothing_heavy() -> None:
         "assert not {'nbformat', 'nbgrader', 'sphinx', 'matplotlib', 'torch'} & set(sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    for command in ("build", "release", "grade", "demo"):
+    for command in ("build", "release", "grade", "feedback", "demo"):
         assert f"  {command} " in done.stdout
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import time
 from html.parser import HTMLParser
 from pathlib import Path
@@ -12,6 +13,7 @@ import nbformat.v4 as v4
 import pytest
 from mini import hand_in, make_course
 
+from course_lib import cli
 from course_lib.course import Course, CourseError
 from course_lib.grading import feedback_page
 from course_lib.grading.feedback import Feedback, write_feedback
@@ -293,3 +295,20 @@ def test_write_feedback_shows_marks_given_since(course: Course, workspace: Path,
 def test_write_feedback_needs_grades(course: Course, tmp_path: Path) -> None:
     with pytest.raises(CourseError, match=r"mini has not been graded in .*\. Run: course grade mini"):
         write_feedback(course, "mini", tmp_path)
+
+
+def test_feedback_command_says_where_the_pages_are(
+    course: Course, workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(course.root)
+    monkeypatch.setenv("COURSE_ROOT", str(course.root))
+    for name in ("autograded", "submitted"):
+        (course.root / name).symlink_to(workspace / name)
+    shutil.copy(workspace / "gradebook.db", course.root)
+    with pytest.raises(SystemExit) as end:
+        cli.main(["feedback", "mini"])
+    assert not end.value.code
+    assert capsys.readouterr().out.splitlines() == [
+        "Feedback: 3 pages in feedback/STUDENT/mini.",
+        "Without a page, since nothing of theirs was graded: student-004.",
+    ]
