@@ -23,7 +23,7 @@ def setup(app: Sphinx) -> None:
 
 
 def _write_fonts(app: Sphinx, error: Exception | None) -> None:
-    if error or app.builder.format != "html" or app.config.language != "ko":
+    if error or app.builder.format != "html":
         return
     syllables = _syllables(Path(app.outdir))
     for source, target in WEIGHTS.items():
@@ -31,7 +31,9 @@ def _write_fonts(app: Sphinx, error: Exception | None) -> None:
 
 
 def _syllables(pages: Path) -> set[str]:
-    texts = [*pages.rglob("*.html"), *pages.glob("_static/*.js")]
+    english = pages / "en"  # has fonts of its own
+    texts = [path for path in pages.rglob("*.html") if english not in path.parents]
+    texts += pages.glob("_static/*.js")
     return {
         letter for path in texts for letter in HANGUL.findall(_unescaped(path.read_text(encoding="utf-8")))
     }
