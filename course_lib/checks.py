@@ -12,6 +12,7 @@ import importlib
 import io
 import json
 import linecache
+import math
 import sys
 import traceback
 import tracemalloc
@@ -384,20 +385,27 @@ def way_of(described: dict[str, Any]) -> Way:
 
 
 def save_cases(path: str | Path, tasks: Iterable[TaskCases]) -> None:
-    """Writes the tasks as arrays and one JSON text, without pickle; equal arrays are kept once."""
-    arrays: dict[str, np.ndarray] = {}
-    names: dict[tuple[Any, ...], str] = {}
+    """Writes the tasks as one JSON text and, without pickle, one array of each dtype; equal arrays are kept once.
+
+    Hundreds of members would take a notebook longer to read than all its checks.
+    """
+    entries: dict[str, list[np.ndarray]] = {}
+    ends: dict[str, int] = {}
+    places: dict[tuple[Any, ...], list[Any]] = {}
 
     def pack(value: Any) -> Any:
         if not isinstance(value, np.ndarray):
             return {"value": value}
-        key = (value.dtype.str, value.shape, value.tobytes())
-        names.setdefault(key, f"array{len(names)}")
-        arrays[names[key]] = value
-        return {"array": names[key]}
+        name, key = value.dtype.name, (value.dtype.name, value.shape, value.tobytes())
+        if key not in places:
+            places[key] = [name, ends.get(name, 0), list(value.shape)]
+            entries.setdefault(name, []).append(value.ravel())
+            ends[name] = ends.get(name, 0) + value.size
+        return {"array": places[key]}
 
     described = [_describe(task, pack) for task in tasks]
     text = json.dumps(described, ensure_ascii=False, sort_keys=True)
+    arrays = {name: np.concatenate(values) for name, values in entries.items()}
     arrays["tasks"] = np.frombuffer(text.encode(), dtype=np.uint8)
     with Path(path).open("wb") as file:
         np.savez_compressed(file, allow_pickle=False, **arrays)
@@ -408,12 +416,13 @@ def load_cases(path: str | Path) -> list[TaskCases]:
     try:
         with np.load(io.BytesIO(Path(path).read_bytes()), allow_pickle=False) as arrays:
             described = json.loads(arrays["tasks"].tobytes())
-            return [_restore(task, arrays) for task in described]
+            whole = {name: arrays[name] for name in arrays.files}
+            return [_restore(task, whole) for task in described]
     except FileNotFoundError:
         raise ValueError(
             f"{path} is missing: it belongs beside the notebook. Copy it from the exercise's folder again."
         ) from None
-    except (OSError, KeyError, ValueError, EOFError, zipfile.BadZipFile) as error:
+    except (OSError, KeyError, TypeError, ValueError, EOFError, zipfile.BadZipFile) as error:
         raise ValueError(
             f"{path} can't be read ({type(error).__name__}). Copy it from the exercise's folder again."
         ) from error
@@ -585,9 +594,12 @@ def _describe(task: TaskCases, pack: Callable[[Any], Any]) -> dict[str, Any]:
     }
 
 
-def _restore(task: dict[str, Any], arrays: Any) -> TaskCases:
+def _restore(task: dict[str, Any], arrays: dict[str, np.ndarray]) -> TaskCases:
     def unpack(packed: dict[str, Any]) -> Any:
-        return arrays[packed["array"]] if "array" in packed else packed["value"]
+        if "array" not in packed:
+            return packed["value"]
+        name, start, shape = packed["array"]
+        return arrays[name][start : start + math.prod(shape)].reshape(shape)
 
     def outcome(given: dict[str, Any]) -> Outcome:
         return Outcome(
