@@ -26,7 +26,8 @@ def visible(task):
 def every_draw(task):
     """The cases that students see, then what grading may draw."""
     seen = next(cases for cases in visible(task) if cases.name == task.name)
-    return [seen, *(draw_cases(task, seed, rounds=3) for seed in SEEDS)]
+    seeds = SEEDS if task.memory is None else SEEDS[:2]  # what fills memory takes its time
+    return [seen, *(draw_cases(task, seed, rounds=3) for seed in seeds)]
 
 
 def in_float32(function):
@@ -54,7 +55,7 @@ def test_reference_keeps_all_points(task):
 @pytest.mark.parametrize("task", PLAIN_TASKS)
 def test_reference_is_never_refused_by_chance_in_either_precision(task):
     for n in range(300):
-        cases = draw_cases(task, f"chance {n}".encode(), named=False)
+        cases = draw_cases(task, f"chance {n}".encode())
         kept = judge(cases, task.reference).points, judge(cases, in_float32(task.reference)).points
         assert (n, kept) == (n, (task.points, task.points))
 

@@ -1,0 +1,1722 @@
+"""Problem set 6, Long sequences: the bank of its tasks."""
+
+import numpy as np
+
+from course_lib.checks import Text
+from course_lib.grading.bank import Bank, Mistake, Part, Task, variant
+
+
+def everywhere(parts):
+    """The names of all parts: what a mistake loses that shows in every case."""
+    return frozenset(part.name for part in parts)
+
+
+def random_mask(rng, n_q, n_k):
+    """Booleans (n_q, n_k): every row has an allowed Key and a masked one."""
+    mask = rng.random((n_q, n_k)) < 0.5
+    mask[:, 0], mask[:, 1] = True, False
+    return np.take_along_axis(mask, rng.permuted(np.tile(np.arange(n_k), (n_q, 1)), axis=1), axis=1)
+
+
+# --- Task 1: merge --------------------------------------------------------------------------------------------
+
+
+def merge(first, second):
+    """first, second (..., 2): highest logit, and sum of exp(logit - highest), of two blocks -> (..., 2) of both"""
+    highest = np.maximum(first[..., 0], second[..., 0])
+    subtracted = np.where(np.isneginf(highest), 0.0, highest)
+    total = first[..., 1] * np.exp(first[..., 0] - subtracted)
+    total = total + second[..., 1] * np.exp(second[..., 0] - subtracted)
+    return np.stack([highest, total], axis=-1)
+
+
+def random_states(rng, shape):
+    return np.stack([rng.normal(size=shape), rng.uniform(1.0, 5.0, shape)], axis=-1)
+
+
+def either_higher(rng, first, second):
+    """Both states, of which now the first, now the second has the higher logit, by 1 at least."""
+    step = np.where(rng.permuted(np.arange(first[..., 0].size)) % 2, 1.0, -1.0).reshape(first.shape[:-1])
+    first[..., 0] = second[..., 0] + step * rng.uniform(1.0, 3.0, step.shape)
+    return {"first": first, "second": second}
+
+
+def draw_states(rng):
+    return [either_higher(rng, random_states(rng, (5,)), random_states(rng, (5,)))]
+
+
+def draw_state_batches(rng):
+    batch = either_higher(rng, random_states(rng, (3, 5)), random_states(rng, (3, 5)))
+    return [batch, {"first": random_states(rng, (7, 1, 5)), "second": random_states(rng, (3, 5))}]
+
+
+def draw_empty_states(rng):
+    inputs = either_higher(rng, random_states(rng, (7,)), random_states(rng, (7,)))
+    rows = rng.permutation(7)
+    inputs["first"][rows[:4]] = -np.inf, 0.0
+    inputs["second"][rows[2:6]] = -np.inf, 0.0
+    return [inputs]
+
+
+def draw_far_states(rng):
+    # Whole numbers: their differences are exact in float32, so that only an overflow can go wrong.
+    inputs = {name: random_states(rng, (7,)) for name in ("first", "second")}
+    level = 1e4 * np.array([1.0, -1.0, 1.0, -1.0, 0.0, 0.5, -0.5])
+    for name in inputs:
+        inputs[name][:, 0] = level + rng.integers(-2, 3, 7)
+    inputs["first"][4, 0], inputs["first"][5, 0] = 1e4, -1e4
+    return [inputs]
+
+
+MERGE_PARTS = (
+    Part("rows", 2, Text("여러 row", "several rows"), draw_states),
+    Part("batches", 1, Text("batch 축", "batch axes"), draw_state_batches),
+    Part("empty", 1, Text("볼 Key가 없는 block", "blocks without an allowed Key"), draw_empty_states),
+    Part("far", 1, Text("±10000 근처의 logits", "logits around ±10000"), draw_far_states),
+)
+
+
+def larger_block_alone(first, second):
+    return np.where(first[..., :1] >= second[..., :1], first, second)
+
+
+def first_overwritten(first, second):
+    highest = np.maximum(first[..., 0], second[..., 0])
+    subtracted = np.where(np.isneginf(highest), 0.0, highest)
+    first[..., 1] = first[..., 1] * np.exp(first[..., 0] - subtracted)
+    first[..., 1] += second[..., 1] * np.exp(second[..., 0] - subtracted)
+    first[..., 0] = highest
+    return first
+
+
+def merge_by_loops(first, second):
+    shape = np.broadcast_shapes(first.shape, second.shape)
+    first, second, result = np.broadcast_to(first, shape), np.broadcast_to(second, shape), np.empty(shape)
+    for row in np.ndindex(shape[:-1]):
+        (m, s), (n, t) = first[row], second[row]
+        if m == n == -np.inf:
+            result[row] = -np.inf, 0.0
+        elif m >= n:
+            result[row] = m, s + t * np.exp(n - m)
+        else:
+            result[row] = n, t + s * np.exp(m - n)
+    return result
+
+
+def merge_by_sorting(first, second):
+    m, s = np.moveaxis(first, -1, 0)
+    n, t = np.moveaxis(second, -1, 0)
+    with np.errstate(invalid="ignore"):
+        ratio = np.nan_to_num(np.exp(-np.abs(m - n)), nan=1.0)
+    total = np.where(m > n, s + t * ratio, t + s * ratio)
+    return np.moveaxis(np.array([np.fmax(m, n) + np.zeros_like(total), total]), 0, -1)
+
+
+def merge_by_logsumexp(first, second):
+    with np.errstate(divide="ignore", invalid="ignore"):
+        both = np.logaddexp(first[..., 0] + np.log(first[..., 1]), second[..., 0] + np.log(second[..., 1]))
+        highest = np.maximum(first[..., 0], second[..., 0])
+        total = np.exp(both - highest)
+    return np.stack([highest, np.where(highest == -np.inf, 0.0, total)], axis=-1)
+
+
+def merge_stacked(first, second):
+    both = np.stack(np.broadcast_arrays(first, second))
+    highest = both[..., 0].max(axis=0)
+    factors = np.exp(both[..., 0] - np.nan_to_num(highest, neginf=0.0))
+    return np.concatenate([highest[..., None], np.sum(both[..., 1] * factors, axis=0)[..., None]], axis=-1)
+
+
+def merge_in_torch(first, second):
+    import torch
+
+    first, second = torch.as_tensor(first), torch.as_tensor(second)
+    (m, s), (n, t) = first.unbind(-1), second.unbind(-1)
+    highest = torch.maximum(m, n)
+    base = highest.masked_fill(highest == -torch.inf, 0.0)
+    return torch.stack([highest, s * (m - base).exp() + t * (n - base).exp()], dim=-1)
+
+
+MERGE = Task(
+    name="merge",
+    reference=merge,
+    parts=MERGE_PARTS,
+    see="long-sequences.html#online-softmax",
+    mistakes=(
+        Mistake(
+            variant(
+                merge,
+                "sums_added",
+                ("first[..., 1] * np.exp(first[..., 0] - subtracted)", "first[..., 1]"),
+                ("second[..., 1] * np.exp(second[..., 0] - subtracted)", "second[..., 1]"),
+            ),
+            Text(
+                "두 합을 그대로 더했습니다. 각 합은 자기 block의 최댓값을 뺀 것이라, 새 최댓값에 맞춘 뒤에야 더할 수 있습니다.",
+                "The two sums are added as they are. Each was taken with its own block's maximum subtracted; bring both "
+                "to the new maximum before adding.",
+            ),
+            everywhere(MERGE_PARTS),
+        ),
+        Mistake(
+            larger_block_alone,
+            Text(
+                "최댓값이 큰 block만 남겼습니다. 작은 쪽의 합도 줄어들 뿐 사라지지 않습니다.",
+                "Only the block with the higher maximum is left. The other's sum shrinks; it doesn't vanish.",
+            ),
+            everywhere(MERGE_PARTS),
+        ),
+        Mistake(
+            variant(
+                merge,
+                "rescaled_the_other_way",
+                ("np.exp(first[..., 0] - subtracted)", "np.exp(subtracted - first[..., 0])"),
+                ("np.exp(second[..., 0] - subtracted)", "np.exp(subtracted - second[..., 0])"),
+            ),
+            Text(
+                "배율이 뒤집혔습니다. 최댓값이 커지면 옛 합은 작아집니다: exp(옛 최댓값 − 새 최댓값) 을 곱합니다.",
+                "The factor is upside down. As the maximum rises, the old sum shrinks: multiply by exp(old − new).",
+            ),
+            everywhere(MERGE_PARTS),
+        ),
+        Mistake(
+            variant(
+                merge,
+                "second_brought_to_the_first",
+                ("first[..., 1] * np.exp(first[..., 0] - subtracted)", "first[..., 1]"),
+                (
+                    "np.exp(second[..., 0] - subtracted)",
+                    "np.exp(second[..., 0] - np.where(np.isneginf(first[..., 0]), 0.0, first[..., 0]))",
+                ),
+            ),
+            Text(
+                "합을 첫 block의 최댓값에 맞추었습니다. 둘째의 최댓값이 더 크면 첫째를 줄여야 합니다.",
+                "The sum is relative to the first block's maximum. Where the second's is higher, the first has to shrink.",
+            ),
+            everywhere(MERGE_PARTS),
+        ),
+        Mistake(
+            variant(
+                merge,
+                "maximum_not_subtracted",
+                ("np.where(np.isneginf(highest), 0.0, highest)", "0.0 * second[..., 1]"),
+            ),
+            Text(
+                "exp(logit) 자체의 합을 돌려주었습니다. 둘째 수는 새 최댓값을 뺀 exp의 합입니다.",
+                "This is the sum of exp(logit) itself. The second number is the sum with the new maximum subtracted.",
+            ),
+            everywhere(MERGE_PARTS),
+        ),
+        Mistake(
+            variant(
+                merge,
+                "exponentials_taken_apart",
+                ("np.exp(first[..., 0] - subtracted)", "np.exp(first[..., 0]) / np.exp(subtracted)"),
+                ("np.exp(second[..., 0] - subtracted)", "np.exp(second[..., 0]) / np.exp(subtracted)"),
+            ),
+            Text(
+                "exp를 따로 구해 나누었습니다. exp(10000)은 ∞ 이고 exp(−10000)은 0 입니다. 먼저 빼고 exp를 한 번 구하세요.",
+                "The exponentials are divided after each was taken. exp(10000) is ∞ and exp(−10000) is 0: subtract first.",
+            ),
+            frozenset({"far"}),
+        ),
+        Mistake(
+            variant(
+                merge,
+                "two_empty_blocks_undefined",
+                ("np.where(np.isneginf(highest), 0.0, highest)", "highest"),
+            ),
+            Text(
+                "두 block 모두 볼 Key가 없으면 −∞ − (−∞) = NaN 입니다. 결과는 다시 −∞ 와 0 입니다.",
+                "Where neither block has an allowed Key, −∞ − (−∞) is NaN. The result is −∞ and 0 once more.",
+            ),
+            frozenset({"empty"}),
+        ),
+        Mistake(
+            variant(
+                merge,
+                "empty_is_finite",
+                (
+                    "np.maximum(first[..., 0], second[..., 0])",
+                    "np.maximum(np.maximum(first[..., 0], second[..., 0]), -1e9)",
+                ),
+            ),
+            Text(
+                "빈 block의 최댓값이 −1e9 가 되었습니다. −∞ 로 두어야 다음 block과 바르게 합쳐집니다.",
+                "The maximum of empty blocks became −1e9. It stays −∞, so that the next block is merged rightly.",
+            ),
+            frozenset({"empty"}),
+        ),
+        Mistake(
+            variant(
+                merge, "base_two", ("np.exp(first", "np.exp2(first"), ("np.exp(second", "np.exp2(second")
+            ),
+            Text(
+                "밑이 2 인 지수를 썼습니다. Softmax의 밑은 e 입니다.",
+                "The exponential has base 2. Softmax has base e.",
+            ),
+            everywhere(MERGE_PARTS),
+        ),
+        Mistake(
+            variant(merge, "sum_before_maximum", ("[highest, total]", "[total, highest]")),
+            Text(
+                "두 수의 순서가 바뀌었습니다. 최댓값이 먼저, 합이 다음입니다.",
+                "The two numbers have changed places. The maximum comes first, then the sum.",
+            ),
+            everywhere(MERGE_PARTS),
+        ),
+        Mistake(
+            variant(merge, "stacked_in_front", ("axis=-1)", "axis=0)")),
+            Text(
+                "두 수를 첫 축에 쌓았습니다. 마지막 축에 쌓아 (..., 2) 로 만드세요.",
+                "The two numbers are stacked along the first axis. Stack them along the last: (..., 2).",
+            ),
+            everywhere(MERGE_PARTS),
+        ),
+        Mistake(
+            first_overwritten,
+            Text(
+                "입력 first 를 제자리에서 바꾸었습니다. 새 배열에 계산하세요.",
+                "The input first is changed in place. Compute into a new array.",
+            ),
+            everywhere(MERGE_PARTS),
+        ),
+    ),
+    right_answers=(merge_by_loops, merge_by_sorting, merge_by_logsumexp, merge_stacked, merge_in_torch),
+)
+
+
+# --- Task 2: running_states -----------------------------------------------------------------------------------
+
+
+def running_states(logits, block_size):
+    """logits (..., n_q, n_k) -> (..., n_q, blocks, 2): highest logit and sum of exponentials after each block"""
+    highest, total = np.full(logits.shape[:-1], -np.inf), np.zeros(logits.shape[:-1])
+    states = []
+    for start in range(0, logits.shape[-1], block_size):
+        block = logits[..., start : start + block_size]
+        before, highest = highest, np.maximum(highest, block.max(axis=-1))
+        subtracted = np.where(np.isneginf(highest), 0.0, highest)
+        total = total * np.exp(before - subtracted) + np.exp(block - subtracted[..., None]).sum(axis=-1)
+        states.append(np.stack([highest, total], axis=-1))
+    return np.stack(states, axis=-2)
+
+
+def rising_and_falling(rng, shape):
+    """Logits whose maximum rises from block to block in one row, and falls from below 0 in the next."""
+    rises = np.arange(shape[-2])[:, None] % 2 == 1
+    trend = np.where(rises, 0.5, -0.5) * np.arange(shape[-1]) - np.where(rises, 0.0, 3.0)
+    return trend + 0.5 * rng.normal(size=shape)
+
+
+def draw_equal_blocks(rng):
+    return [{"logits": rising_and_falling(rng, (5, 6)), "block_size": int(rng.choice([2, 3]))}]
+
+
+def draw_ragged_blocks(rng):
+    return [{"logits": rising_and_falling(rng, (5, 7)), "block_size": size} for size in (3, 5, 1, 11)]
+
+
+def draw_block_batches(rng):
+    return [
+        {"logits": rising_and_falling(rng, (2, 5, 7)), "block_size": 3},
+        {"logits": rising_and_falling(rng, (3, 2, 5, 11)), "block_size": 4},
+    ]
+
+
+def draw_masked_blocks(rng):
+    # One row's first block is masked throughout, one row's last, and one row is dead.
+    logits = np.where(random_mask(rng, 5, 11), rising_and_falling(rng, (5, 11)), -np.inf)
+    first, last, dead = rng.permutation(5)[:3]
+    logits[first, :3], logits[last, 6:], logits[dead] = -np.inf, -np.inf, -np.inf
+    logits[first, 3], logits[first, 10], logits[last, 1] = 0.5, 9.0, 0.5
+    return [{"logits": logits, "block_size": 3}]
+
+
+def draw_high_blocks(rng):
+    # Whole numbers: their differences are exact in float32, so that only an overflow can go wrong.
+    level = 1e4 * np.array([[1.0], [-1.0], [0.5], [-0.5], [0.0]])
+    ramp = 1e4 * np.array([[1.0], [-1.0]]) * np.array([-1.0, -1.0, 0.0, 0.0, 0.0, 1.0, 1.0])
+    return [
+        {"logits": level + rng.integers(-3, 4, (5, 7)), "block_size": 3},
+        {"logits": ramp + rng.integers(-3, 4, (2, 7)), "block_size": 2},
+    ]
+
+
+STATE_PARTS = (
+    Part("equal", 2, Text("같은 크기의 blocks", "blocks of one size"), draw_equal_blocks),
+    Part("ragged", 1, Text("나누어떨어지지 않는 크기", "sizes that don't divide n_k"), draw_ragged_blocks),
+    Part("batches", 1, Text("batch 축", "batch axes"), draw_block_batches),
+    Part(
+        "masked",
+        1,
+        Text("통째로 가려진 block과 row", "blocks and a row that are masked throughout"),
+        draw_masked_blocks,
+    ),
+    Part("high", 1, Text("±10000 근처의 logits", "logits around ±10000"), draw_high_blocks),
+)
+
+
+def states_of_prefixes(logits, block_size):
+    n_k = logits.shape[-1]
+    states = []
+    for stop in range(block_size, n_k + block_size, block_size):
+        seen = logits[..., :stop]
+        highest = seen.max(axis=-1, keepdims=True)
+        total = np.exp(seen - np.nan_to_num(highest, neginf=0.0)).sum(axis=-1)
+        states.append(np.stack([highest[..., 0], total], axis=-1))
+    return np.moveaxis(np.array(states), 0, -2)
+
+
+def states_by_loops(logits, block_size):
+    n_k = logits.shape[-1]
+    blocks = -(-n_k // block_size)
+    result = np.zeros((*logits.shape[:-1], blocks, 2))
+    for row in np.ndindex(logits.shape[:-1]):
+        highest, total = -np.inf, 0.0
+        for j in range(n_k):
+            x = logits[(*row, j)]
+            if x > highest:
+                total, highest = total * np.exp(highest - x) + 1.0, x
+            elif x > -np.inf:
+                total += np.exp(x - highest)
+            result[(*row, j // block_size)] = highest, total
+    return result
+
+
+def states_by_merging(logits, block_size):
+    def state(block):
+        highest = block.max(axis=-1)
+        return np.stack([highest, np.exp(block - np.nan_to_num(highest, neginf=0.0)[..., None]).sum(-1)], -1)
+
+    states = [state(logits[..., s : s + block_size]) for s in range(0, logits.shape[-1], block_size)]
+    for b in range(1, len(states)):
+        states[b] = merge(states[b - 1], states[b])
+    return np.stack(states, axis=-2)
+
+
+def states_by_accumulating(logits, block_size):
+    n_k = logits.shape[-1]
+    ends = np.minimum(np.arange(block_size, n_k + block_size, block_size), n_k)
+    highest = np.maximum.accumulate(logits, axis=-1)[..., ends - 1]
+    seen = np.arange(n_k) < ends[:, None]
+    with np.errstate(invalid="ignore"):
+        shifted = np.exp(logits[..., None, :] - highest[..., None])
+    return np.stack([highest, np.where(seen & ~np.isnan(shifted), shifted, 0).sum(axis=-1)], axis=-1)
+
+
+class OnlineSoftmax:
+    def __init__(self, shape):
+        self.highest, self.total = np.full(shape, -np.inf), np.zeros(shape)
+
+    def see(self, block):
+        new = np.maximum(self.highest, block.max(axis=-1))
+        alive = new > -np.inf
+        base = np.where(alive, new, 0)
+        self.total = np.where(alive, self.total * np.exp(self.highest - base), 0)
+        self.total = self.total + np.where(alive[..., None], np.exp(block - base[..., None]), 0).sum(-1)
+        self.highest = new
+        return np.stack((self.highest, self.total), -1)
+
+
+def states_as_a_class(logits, block_size):
+    cuts = np.arange(block_size, logits.shape[-1], block_size)
+    online = OnlineSoftmax(logits.shape[:-1])
+    return np.stack([online.see(block) for block in np.split(logits, cuts, axis=-1)], axis=-2)
+
+
+def states_in_torch(logits, block_size):
+    import torch
+
+    logits = torch.as_tensor(logits)
+    states, seen = [], []
+    for block in logits.split(block_size, dim=-1):
+        seen.append(block)
+        highest = torch.cat(seen, dim=-1).amax(dim=-1)
+        total = (torch.cat(seen, dim=-1) - highest.nan_to_num(neginf=0.0)[..., None]).exp().sum(dim=-1)
+        states.append(torch.stack([highest, total], dim=-1))
+    return torch.stack(states, dim=-2)
+
+
+RUNNING_STATES = Task(
+    name="running_states",
+    reference=running_states,
+    parts=STATE_PARTS,
+    see="long-sequences.html#online-softmax",
+    mistakes=(
+        Mistake(
+            variant(running_states, "old_sum_not_rescaled", ("total * np.exp(before - subtracted)", "total")),
+            Text(
+                "최댓값이 커졌는데 옛 합을 줄이지 않았습니다. exp(옛 최댓값 − 새 최댓값) 을 곱하세요.",
+                "The maximum rose, and the old sum didn't shrink. Multiply it by exp(old maximum − new maximum).",
+            ),
+            everywhere(STATE_PARTS),
+        ),
+        Mistake(
+            variant(
+                running_states,
+                "old_sum_enlarged",
+                ("np.exp(before - subtracted)", "np.exp(subtracted - before)"),
+            ),
+            Text(
+                "배율이 뒤집혀 옛 합이 커졌습니다. exp(옛 최댓값 − 새 최댓값) 은 1 이하입니다.",
+                "The factor is upside down, and the old sum grew. exp(old maximum − new maximum) is 1 at most.",
+            ),
+            everywhere(STATE_PARTS),
+        ),
+        Mistake(
+            variant(
+                running_states,
+                "each_block_alone",
+                ("np.maximum(highest, block.max(axis=-1))", "block.max(axis=-1)"),
+                ("total * np.exp(before - subtracted) + ", ""),
+            ),
+            Text(
+                "block마다 따로 구했습니다. 상태는 그때까지 본 모든 Keys의 것입니다.",
+                "Each block stands alone. A state covers all Keys seen so far.",
+            ),
+            everywhere(STATE_PARTS),
+        ),
+        Mistake(
+            variant(
+                running_states,
+                "maximum_of_the_last_block",
+                ("np.maximum(highest, block.max(axis=-1))", "block.max(axis=-1)"),
+            ),
+            Text(
+                "최댓값을 마지막 block의 것으로 바꾸었습니다. 지금까지의 최댓값과 견주어 큰 쪽을 남기세요.",
+                "The maximum is that of the last block. Compare it with the one so far and keep the larger.",
+            ),
+            everywhere(STATE_PARTS),
+        ),
+        Mistake(
+            variant(
+                running_states,
+                "last_block_dropped",
+                (
+                    "range(0, logits.shape[-1], block_size)",
+                    "range(0, max(logits.shape[-1] - block_size, 0) + 1, block_size)",
+                ),
+            ),
+            Text(
+                "모자라는 마지막 block을 버렸습니다. 남은 Keys도 한 block입니다.",
+                "The last block, which is shorter, is dropped. The Keys left over make a block as well.",
+            ),
+            frozenset({"ragged", "batches", "masked", "high"}),
+        ),
+        Mistake(
+            variant(
+                running_states,
+                "last_block_filled_with_zeros",
+                (
+                    "    states = []",
+                    "    filled = np.zeros((*logits.shape[:-1], -logits.shape[-1] % block_size))\n"
+                    "    logits = np.concatenate([logits, filled], axis=-1)\n    states = []",
+                ),
+            ),
+            Text(
+                "마지막 block을 0 으로 채웠습니다. logit 0 도 exp(0) = 1 만큼 더해집니다. 채운다면 −∞ 로 채우세요.",
+                "The last block is filled up with zeros, and a logit of 0 adds exp(0) = 1. If you fill up, use −∞.",
+            ),
+            frozenset({"ragged", "batches", "masked", "high"}),
+        ),
+        Mistake(
+            variant(
+                running_states,
+                "masked_block_undefined",
+                ("np.where(np.isneginf(highest), 0.0, highest)", "highest"),
+            ),
+            Text(
+                "아직 볼 Key가 하나도 없으면 −∞ − (−∞) = NaN 이 되고, 뒤의 blocks까지 NaN입니다.",
+                "While no Key has been allowed yet, −∞ − (−∞) is NaN, and so are all blocks after it.",
+            ),
+            frozenset({"masked"}),
+        ),
+        Mistake(
+            variant(
+                running_states,
+                "maximum_starts_at_zero",
+                ("np.full(logits.shape[:-1], -np.inf)", "np.zeros(logits.shape[:-1])"),
+            ),
+            Text(
+                "최댓값이 0 에서 시작합니다. 모든 logits가 음수이면 틀립니다. −∞ 에서 시작하세요.",
+                "The maximum starts at 0, which is wrong where all logits are negative. Start at −∞.",
+            ),
+            everywhere(STATE_PARTS),
+        ),
+        Mistake(
+            variant(
+                running_states,
+                "sum_starts_at_one",
+                ("np.zeros(logits.shape[:-1])", "np.ones(logits.shape[:-1])"),
+                (
+                    "np.exp(before - subtracted)",
+                    "np.exp(np.where(np.isneginf(before), 0.0, before - subtracted))",
+                ),
+            ),
+            Text(
+                "합이 1 에서 시작합니다. 아직 아무 Key도 보지 않았으므로 0 입니다.",
+                "The sum starts at 1. No Key has been seen yet: it is 0.",
+            ),
+            everywhere(STATE_PARTS),
+        ),
+        Mistake(
+            variant(
+                running_states,
+                "sums_of_plain_exponentials",
+                (
+                    "total * np.exp(before - subtracted) + np.exp(block - subtracted[..., None]).sum(axis=-1)",
+                    "total + np.exp(block).sum(axis=-1)",
+                ),
+                (
+                    "np.stack([highest, total], axis=-1)",
+                    "np.stack([highest, total / np.exp(subtracted)], axis=-1)",
+                ),
+            ),
+            Text(
+                "exp를 먼저 더하고 나중에 나누었습니다. exp(10000)은 ∞ 이므로 더하기 전에 최댓값을 빼야 합니다.",
+                "Exponentials are summed first and divided later. exp(10000) is ∞: subtract the maximum before summing.",
+            ),
+            frozenset({"high"}),
+        ),
+        Mistake(
+            variant(running_states, "last_state_alone", ("np.stack(states, axis=-2)", "states[-1]")),
+            Text(
+                "마지막 상태만 돌려주었습니다. block마다 그때의 상태를 남기세요: (..., n_q, blocks, 2).",
+                "Only the last state comes back. Keep the state after each block: (..., n_q, blocks, 2).",
+            ),
+            everywhere(STATE_PARTS),
+        ),
+        Mistake(
+            variant(running_states, "blocks_in_front", ("np.stack(states, axis=-2)", "np.stack(states)")),
+            Text(
+                "blocks를 첫 축에 쌓았습니다. shape은 (..., n_q, blocks, 2) 입니다.",
+                "The blocks are stacked along the first axis. The shape is (..., n_q, blocks, 2).",
+            ),
+            everywhere(STATE_PARTS),
+        ),
+        Mistake(
+            variant(
+                running_states,
+                "states_in_one_array",
+                ("    states = []", "    states, kept = [], np.zeros((*logits.shape[:-1], 2))"),
+                (
+                    "states.append(np.stack([highest, total], axis=-1))",
+                    "kept[..., 0], kept[..., 1] = highest, total\n        states.append(kept)",
+                ),
+                ("np.stack(states, axis=-2)", "np.stack(states, axis=-2)"),
+            ),
+            Text(
+                "같은 배열을 여러 번 담아, 모든 상태가 마지막 것과 같습니다. 담기 전에 복사하세요.",
+                "One array is kept again and again, so that all states equal the last. Copy it before you keep it.",
+            ),
+            everywhere(STATE_PARTS),
+        ),
+    ),
+    right_answers=(
+        states_of_prefixes,
+        states_by_loops,
+        states_by_merging,
+        states_by_accumulating,
+        states_as_a_class,
+        states_in_torch,
+    ),
+)
+
+
+# --- Task 3: blocked_attention --------------------------------------------------------------------------------
+
+
+def blocked_attention(q, k, v, block_size, mask=None, scale=None):
+    """q (..., n_q, d_k), k (..., n_k, d_k), v (..., n_k, d_v), mask (..., n_q, n_k) -> O (..., n_q, d_v)"""
+    scale = 1 / np.sqrt(q.shape[-1]) if scale is None else scale
+    highest, total, output = -np.inf, 0.0, 0.0
+    for start in range(0, k.shape[-2], block_size):
+        keys = slice(start, start + block_size)
+        logits = q @ np.swapaxes(k[..., keys, :], -1, -2) * scale
+        if mask is not None:
+            logits = np.where(mask[..., keys], logits, -np.inf)
+        before, highest = highest, np.maximum(highest, logits.max(axis=-1, keepdims=True))
+        subtracted = np.where(np.isneginf(highest), 0.0, highest)
+        exponentials, kept = np.exp(logits - subtracted), np.exp(before - subtracted)
+        total = total * kept + exponentials.sum(axis=-1, keepdims=True)
+        output = output * kept + exponentials @ v[..., keys, :]
+    return output / np.where(total == 0, 1.0, total)
+
+
+def random_qkv(rng, n_k=7):
+    return {"q": rng.normal(size=(5, 3)), "k": rng.normal(size=(n_k, 3)), "v": rng.normal(size=(n_k, 2))}
+
+
+def draw_even_attention(rng):
+    return [{**random_qkv(rng, n_k=6), "block_size": int(rng.choice([2, 3]))}]
+
+
+def draw_ragged_attention(rng):
+    return [{**random_qkv(rng), "block_size": size} for size in (3, 5, 1, 11)]
+
+
+def draw_attention_batches(rng):
+    q, k, v = rng.normal(size=(2, 5, 3)), rng.normal(size=(2, 7, 3)), rng.normal(size=(2, 7, 11))
+    wide = {
+        "q": rng.normal(size=(2, 11, 5, 3)),
+        "k": rng.normal(size=(11, 7, 3)),
+        "v": rng.normal(size=(7, 2)),
+    }
+    return [{"q": q, "k": k, "v": v, "block_size": 3}, {**wide, "block_size": 2}]
+
+
+def draw_masked_attention(rng):
+    # The first block of some Queries is masked throughout, and masked Values are large.
+    inputs, mask = random_qkv(rng, n_k=11), random_mask(rng, 5, 11)
+    hidden, late = 3 + rng.integers(8), rng.permutation(5)[:2]
+    mask[late, :3] = False
+    mask[:, hidden] = False
+    mask[~mask.any(axis=1), 3 + (hidden - 2) % 8] = True
+    inputs["v"][hidden] = 1e3
+    return [{**inputs, "block_size": 3, "mask": mask}]
+
+
+def draw_dead_queries(rng):
+    mask = random_mask(rng, 5, 7)
+    dead, gap = rng.permutation(5)[:2]
+    mask[dead] = False
+    mask[gap] = np.arange(7) % 6 == 0  # nothing in its middle block
+    return [{**random_qkv(rng), "block_size": 3, "mask": mask}]
+
+
+def draw_extreme_scores(rng):
+    # The largest score wins by far, so that the answer is exact in every precision that does not overflow.
+    inputs = random_qkv(rng, n_k=6)
+    inputs["q"] = rng.integers(1, 4, (5, 3)).astype(float)
+    # Once the winner comes in the second block, once in the first.
+    rising = rng.permuted(np.arange(6.0).reshape(2, 3), axis=1)
+    falling = rng.permuted(rising[::-1], axis=1)
+    mixed = {**inputs, "k": 1e4 * (rising.reshape(6, 1) - 3.0) * np.ones((6, 3))}
+    below = {**inputs, "k": 1e4 * (falling.reshape(6, 1) - 6.0) * np.ones((6, 3))}
+    far_below = {**inputs, "k": np.zeros((6, 3)), "mask": np.zeros((5, 6), dtype=bool)}
+    allowed = rng.integers(3, 6)
+    far_below["k"][allowed] = -1e10
+    far_below["mask"][:, allowed] = True
+    return [{**case, "block_size": 3} for case in (mixed, below, far_below)]
+
+
+def draw_scales(rng):
+    return [{**random_qkv(rng), "block_size": 3, "scale": scale} for scale in (0.25, 0.0)]
+
+
+def draw_long_sequence(rng):
+    # 1019 * 1031 scores take 8 MiB, the inputs next to nothing.
+    long = {"q": (1019, 3), "k": (1031, 3), "v": (1031, 2)}
+    return [{**{name: rng.integers(-2, 3, shape) / 2 for name, shape in long.items()}, "block_size": 32}]
+
+
+BLOCKED_PARTS = (
+    Part("even", 1, Text("같은 크기의 blocks", "blocks of one size"), draw_even_attention),
+    Part("ragged", 1, Text("나누어떨어지지 않는 크기", "sizes that don't divide n_k"), draw_ragged_attention),
+    Part("batches", 1, Text("broadcast되는 batch", "batches that broadcast"), draw_attention_batches),
+    Part("masked", 1, Text("mask", "a mask"), draw_masked_attention),
+    Part("dead", 1, Text("볼 Key가 없는 Query", "a Query that may attend to no Key"), draw_dead_queries),
+    Part(
+        "extremes",
+        1,
+        Text("아주 크거나 작은 scores", "very large and very small scores"),
+        draw_extreme_scores,
+    ),
+    Part("scale", 1, Text("주어진 scale", "a given scale"), draw_scales),
+    Part(
+        "memory",
+        3,
+        Text("긴 sequence의 메모리, 6 MiB 이하", "the memory of a long sequence, 6 MiB at most"),
+        draw_long_sequence,
+    ),
+)
+MASKED = frozenset({"masked", "dead", "extremes"})
+
+
+def all_scores_at_once(q, k, v, block_size, mask=None, scale=None):
+    scale = 1 / np.sqrt(q.shape[-1]) if scale is None else scale
+    logits = q @ np.swapaxes(k, -1, -2) * scale
+    if mask is not None:
+        logits = np.where(mask, logits, -np.inf)
+    highest = logits.max(axis=-1, keepdims=True)
+    exponentials = np.exp(logits - np.where(np.isneginf(highest), 0.0, highest))
+    total = exponentials.sum(axis=-1, keepdims=True)
+    return exponentials / np.where(total == 0, 1.0, total) @ v
+
+
+def softmax_of_each_block(q, k, v, block_size, mask=None, scale=None):
+    starts = range(0, k.shape[-2], block_size)
+    blocks = [slice(start, start + block_size) for start in starts]
+    outputs = [
+        blocked_attention(
+            q, k[..., keys, :], v[..., keys, :], block_size, None if mask is None else mask[..., keys], scale
+        )
+        for keys in blocks
+    ]
+    return sum(outputs) / len(blocks)
+
+
+def attention_of_strips(q, k, v, block_size, mask=None, scale=None):
+    n_q = q.shape[-2]
+    strips = []
+    for start in range(0, n_q, 32):
+        rows = slice(start, start + 32)
+        allowed = mask if mask is None or mask.shape[-2] == 1 else mask[..., rows, :]
+        strips.append(all_scores_at_once(q[..., rows, :], k, v, block_size, allowed, scale))
+    return np.concatenate(strips, axis=-2)
+
+
+def attention_row_by_row(q, k, v, block_size, mask=None, scale=None):
+    scale = q.shape[-1] ** -0.5 if scale is None else scale
+    batch = np.broadcast_shapes(q.shape[:-2], k.shape[:-2], v.shape[:-2])
+    q, k, v = (np.broadcast_to(x, batch + x.shape[-2:]) for x in (q, k, v))
+    output = np.zeros((*batch, q.shape[-2], v.shape[-1]))
+    allowed = np.broadcast_to(True if mask is None else mask, (*batch, q.shape[-2], k.shape[-2]))
+    for *b, i in np.ndindex(output.shape[:-1]):
+        b = tuple(b)
+        keys = np.flatnonzero(allowed[(*b, i)])
+        if len(keys):
+            logits = k[b][keys] @ q[b][i] * scale
+            shares = np.exp(logits - logits.max())
+            output[(*b, i)] = shares @ v[b][keys] / shares.sum()
+    return output
+
+
+class RunningAttention:
+    def __init__(self):
+        self.highest, self.sums = -np.inf, 0.0
+
+    def add(self, logits, v):
+        highest = np.maximum(self.highest, logits.max(axis=-1, keepdims=True))
+        base = np.nan_to_num(highest, neginf=0.0)
+        with_ones = np.concatenate([v, np.ones((*v.shape[:-1], 1))], axis=-1)
+        self.sums = self.sums * np.exp(self.highest - base) + np.exp(logits - base) @ with_ones
+        self.highest = highest
+
+    def output(self):
+        total = self.sums[..., -1:]
+        return np.divide(self.sums[..., :-1], total, out=np.zeros_like(self.sums[..., :-1]), where=total > 0)
+
+
+def attention_as_a_class(q, k, v, block_size, mask=None, scale=None):
+    running = RunningAttention()
+    q = q * (q.shape[-1] ** -0.5 if scale is None else scale)
+    for start in range(0, k.shape[-2], block_size):
+        stop = start + block_size
+        logits = np.einsum("...id,...jd->...ij", q, k[..., start:stop, :])
+        if mask is not None:
+            logits[~np.broadcast_to(mask[..., start:stop], logits.shape)] = -np.inf
+        running.add(logits, v[..., start:stop, :])
+    return running.output()
+
+
+def attention_by_normalised_merging(q, k, v, block_size, mask=None, scale=None):
+    scale = q.shape[-1] ** -0.5 if scale is None else scale
+    output, weight = 0.0, -np.inf
+    for start in range(0, k.shape[-2], block_size):
+        keys = slice(start, start + block_size)
+        logits = q @ np.swapaxes(k[..., keys, :], -1, -2) * scale
+        if mask is not None:
+            logits = np.where(mask[..., keys], logits, -np.inf)
+        here = np.logaddexp.reduce(logits, axis=-1, keepdims=True)
+        weight, before = np.logaddexp(weight, here), weight
+        base = np.where(weight == -np.inf, 0.0, weight)
+        output = output * np.exp(before - base) + np.exp(logits - base) @ v[..., keys, :]
+    return output
+
+
+def attention_in_torch(q, k, v, block_size, mask=None, scale=None):
+    import torch
+
+    q, k, v = (torch.as_tensor(x) for x in (q, k, v))
+    scale = q.shape[-1] ** -0.5 if scale is None else scale
+    highest, total, output = torch.tensor(-torch.inf), torch.tensor(0.0), torch.tensor(0.0)
+    for start in range(0, k.shape[-2], block_size):
+        keys = slice(start, start + block_size)
+        logits = q @ k[..., keys, :].mT * scale
+        if mask is not None:
+            logits = logits.masked_fill(~torch.as_tensor(mask[..., keys]), -torch.inf)
+        new = torch.maximum(highest, logits.amax(dim=-1, keepdim=True))
+        base = new.nan_to_num(neginf=0.0)
+        kept, exponentials = (highest - base).exp(), (logits - base).exp()
+        total = total * kept + exponentials.sum(dim=-1, keepdim=True)
+        output = output * kept + exponentials @ v[..., keys, :]
+        highest = new
+    return (output / total).nan_to_num(0.0)
+
+
+BLOCKED_ATTENTION = Task(
+    name="blocked_attention",
+    reference=blocked_attention,
+    parts=BLOCKED_PARTS,
+    see="long-sequences.html#blocks",
+    memory=6 * 2**20,
+    mistakes=(
+        Mistake(
+            all_scores_at_once,
+            Text(
+                "값은 맞지만 n_q × n_k 의 scores를 통째로 만들었습니다. block 하나의 scores만 두고, 최댓값·합·output을 이어 가세요.",
+                "The values are right, but the n_q × n_k scores are made as a whole. Hold one block's scores, and carry "
+                "maximum, sum and output along.",
+            ),
+            frozenset({"memory"}),
+        ),
+        Mistake(
+            softmax_of_each_block,
+            Text(
+                "block마다 Softmax를 끝내고 평균했습니다. 한 row의 합 1 은 모든 blocks가 함께 나누어 갖습니다.",
+                "Softmax is finished within each block, and the results are averaged. All blocks share one sum of 1.",
+            ),
+            everywhere(BLOCKED_PARTS),
+        ),
+        Mistake(
+            variant(blocked_attention, "output_not_rescaled", ("output * kept + ", "output + ")),
+            Text(
+                "합은 줄였지만 output은 줄이지 않았습니다. 최댓값이 바뀌면 둘 다 같은 배율을 곱합니다.",
+                "The sum is rescaled, the output is not. When the maximum changes, both take the same factor.",
+            ),
+            everywhere(BLOCKED_PARTS),
+        ),
+        Mistake(
+            variant(blocked_attention, "sum_not_rescaled", ("total * kept + ", "total + ")),
+            Text(
+                "output은 줄였지만 합은 줄이지 않았습니다. 최댓값이 바뀌면 둘 다 같은 배율을 곱합니다.",
+                "The output is rescaled, the sum is not. When the maximum changes, both take the same factor.",
+            ),
+            everywhere(BLOCKED_PARTS),
+        ),
+        Mistake(
+            variant(
+                blocked_attention,
+                "nothing_rescaled",
+                ("output * kept + ", "output + "),
+                ("total * kept + ", "total + "),
+            ),
+            Text(
+                "최댓값이 바뀌어도 옛 합과 output을 그대로 두었습니다. 둘 다 exp(옛 최댓값 − 새 최댓값) 을 곱하세요.",
+                "Old sum and output stay as they are when the maximum changes. Multiply both by exp(old − new).",
+            ),
+            everywhere(BLOCKED_PARTS),
+        ),
+        Mistake(
+            variant(
+                blocked_attention,
+                "maximum_of_this_block",
+                (
+                    "np.maximum(highest, logits.max(axis=-1, keepdims=True))",
+                    "logits.max(axis=-1, keepdims=True)",
+                ),
+            ),
+            Text(
+                "지금 block의 최댓값만 뺐습니다. 지금까지의 최댓값과 견주어 큰 쪽을 쓰지 않으면 배율이 넘칩니다.",
+                "Only this block's maximum is used. Unless it is the largest so far, the factors overflow.",
+            ),
+            MASKED,
+        ),
+        Mistake(
+            variant(
+                blocked_attention, "never_divided", ("output / np.where(total == 0, 1.0, total)", "output")
+            ),
+            Text(
+                "마지막에 합으로 나누지 않았습니다.",
+                "The division by the sum, at the end, is missing.",
+            ),
+            everywhere(BLOCKED_PARTS) - {"extremes"},
+        ),
+        Mistake(
+            variant(
+                blocked_attention,
+                "remainder_dropped",
+                (
+                    "range(0, k.shape[-2], block_size)",
+                    "range(0, max(k.shape[-2] - block_size, 0) + 1, block_size)",
+                ),
+            ),
+            Text(
+                "모자라는 마지막 block을 버렸습니다. 남은 Keys도 한 block입니다.",
+                "The last block, which is shorter, is dropped. The Keys left over make a block as well.",
+            ),
+            everywhere(BLOCKED_PARTS) - {"even", "extremes"},
+        ),
+        Mistake(
+            variant(
+                blocked_attention,
+                "remainder_filled_with_zeros",
+                (
+                    "    highest, total, output =",
+                    "    missing = -k.shape[-2] % block_size\n"
+                    "    k = np.concatenate([k, np.zeros((*k.shape[:-2], missing, k.shape[-1]))], axis=-2)\n"
+                    "    v = np.concatenate([v, np.zeros((*v.shape[:-2], missing, v.shape[-1]))], axis=-2)\n"
+                    "    if mask is not None:\n"
+                    "        mask = np.concatenate([mask, np.ones((*mask.shape[:-1], missing), dtype=bool)], axis=-1)\n"
+                    "    highest, total, output =",
+                ),
+            ),
+            Text(
+                "마지막 block을 0 인 Keys로 채우고 가리지 않았습니다. score 0 도 비중을 가져갑니다.",
+                "The last block is filled up with Keys of 0 that are not masked. A score of 0 takes its share.",
+            ),
+            everywhere(BLOCKED_PARTS) - {"even", "extremes"},
+        ),
+        Mistake(
+            variant(
+                blocked_attention,
+                "masked_start_undefined",
+                ("np.where(np.isneginf(highest), 0.0, highest)", "highest"),
+            ),
+            Text(
+                "아직 볼 Key가 없는 row에서 −∞ − (−∞) = NaN 이 되었습니다. 그동안은 0 을 빼세요.",
+                "In a row without an allowed Key so far, −∞ − (−∞) is NaN. Subtract 0 in the meantime.",
+            ),
+            MASKED,
+        ),
+        Mistake(
+            variant(
+                blocked_attention,
+                "dead_row_undefined",
+                ("np.where(total == 0, 1.0, total)", "total"),
+            ),
+            Text(
+                "볼 Key가 없는 Query에서 0 / 0 = NaN 이 되었습니다. 그 output은 0 입니다.",
+                "For a Query that may attend to no Key, 0 / 0 is NaN. Its output is 0.",
+            ),
+            frozenset({"dead"}),
+        ),
+        Mistake(
+            variant(
+                blocked_attention,
+                "maximum_starts_at_zero",
+                ("highest, total, output = -np.inf", "highest, total, output = 0.0"),
+            ),
+            Text(
+                "최댓값이 0 에서 시작합니다. 모든 scores가 −10000 근처이면 exp가 모두 0 이 됩니다. −∞ 에서 시작하세요.",
+                "The maximum starts at 0. Where all scores lie around −10000, every exp vanishes. Start at −∞.",
+            ),
+            frozenset({"extremes"}),
+        ),
+        Mistake(
+            variant(
+                blocked_attention,
+                "no_maximum_at_all",
+                ("np.maximum(highest, logits.max(axis=-1, keepdims=True))", "0.0"),
+                ("highest, total, output = -np.inf", "highest, total, output = 0.0"),
+            ),
+            Text(
+                "최댓값을 빼지 않아 exp가 넘치거나 모두 0 이 되었습니다.",
+                "No maximum is subtracted, and exp overflows or vanishes.",
+            ),
+            frozenset({"extremes"}),
+        ),
+        Mistake(
+            variant(blocked_attention, "large_number_for_infinity", ("logits, -np.inf)", "logits, -1e9)")),
+            Text(
+                "−1e9 로 채우면 그보다 작은 score와 모두 가려진 row에서 가려진 Value를 읽습니다. -np.inf 를 쓰세요.",
+                "Filling with −1e9 reads masked Values where scores are smaller or a row is masked throughout. "
+                "Write -np.inf.",
+            ),
+            frozenset({"dead", "extremes"}),
+        ),
+        Mistake(
+            variant(blocked_attention, "mask_inverted", ("logits, -np.inf)", "-np.inf, logits)")),
+            Text(
+                "mask를 반대로 읽었습니다. True 는 '볼 수 있음'입니다.",
+                "The mask is inverted. True means may attend.",
+            ),
+            MASKED,
+        ),
+        Mistake(
+            variant(
+                blocked_attention,
+                "mask_of_the_first_block",
+                ("mask[..., keys]", "mask[..., : logits.shape[-1]]"),
+            ),
+            Text(
+                "모든 block에 mask의 처음 열들을 썼습니다. mask도 Keys와 같은 자리에서 자르세요.",
+                "Every block uses the mask's first columns. Cut the mask where the Keys are cut.",
+            ),
+            MASKED,
+        ),
+        Mistake(
+            variant(blocked_attention, "divided_by_d_k", ("np.sqrt(q.shape[-1])", "q.shape[-1]")),
+            Text("d_k 로 나누었습니다. √d_k 로 나눕니다.", "This divides by d_k. Divide by √d_k."),
+            everywhere(BLOCKED_PARTS) - {"scale", "extremes"},
+        ),
+        Mistake(
+            variant(blocked_attention, "scale_not_used", (" if scale is None else scale", "")),
+            Text(
+                "scale 인자를 쓰지 않고 늘 1/√d_k 를 곱했습니다.",
+                "The argument scale is not used; it is always 1/√d_k here.",
+            ),
+            frozenset({"scale"}),
+        ),
+        Mistake(
+            variant(
+                blocked_attention,
+                "zero_scale_taken_for_none",
+                ("1 / np.sqrt(q.shape[-1]) if scale is None else scale", "scale or 1 / np.sqrt(q.shape[-1])"),
+            ),
+            Text(
+                "scale=0 이 '없음'으로 읽혔습니다 (scale or ...). `scale is None` 으로 물어보세요.",
+                "scale=0 is taken for 'not given' (scale or ...). Ask `scale is None`.",
+            ),
+            frozenset({"scale"}),
+        ),
+        Mistake(
+            variant(
+                blocked_attention,
+                "mask_required",
+                (
+                    "        if mask is not None:\n            logits = np.where(mask[",
+                    "        logits = np.where(mask[",
+                ),
+            ),
+            Text("mask=None 일 때 실패합니다.", "This fails for mask=None."),
+            everywhere(BLOCKED_PARTS) - {"masked", "dead"},
+        ),
+    ),
+    right_answers=(
+        attention_of_strips,
+        attention_row_by_row,
+        attention_as_a_class,
+        attention_by_normalised_merging,
+        attention_in_torch,
+    ),
+)
+
+
+# --- Task 4: causal_blocks ------------------------------------------------------------------------------------
+
+
+def causal_blocks(n_q, n_k, block_q, block_k, offsets):
+    """offsets (...) -> whole numbers (..., blocks_q, blocks_k): 0 nothing of the block is visible, 1 a part, 2 all"""
+    first = np.arange(0, n_q, block_q)[:, None] + offsets[..., None, None]
+    last = np.minimum(np.arange(0, n_q, block_q) + block_q, n_q)[:, None] - 1 + offsets[..., None, None]
+    left = np.arange(0, n_k, block_k)
+    right = np.minimum(left + block_k, n_k) - 1
+    return np.add(left <= last, right <= first, dtype=int)
+
+
+def draw_square_blocks(rng):
+    size = int(rng.choice([2, 3]))
+    return [
+        {
+            "n_q": 2 * size,
+            "n_k": 3 * size,
+            "block_q": size,
+            "block_k": size,
+            "offsets": rng.permutation([0, size]),
+        }
+    ]
+
+
+def draw_unequal_blocks(rng):
+    block_q, block_k = rng.permutation([2, 5]).tolist()
+    return [
+        {"n_q": 11, "n_k": 13, "block_q": block_q, "block_k": block_k, "offsets": rng.permutation([0, 1, 2])},
+        {"n_q": 7, "n_k": 11, "block_q": 3, "block_k": 2, "offsets": rng.permutation([0, 3])},
+        {"n_q": 7, "n_k": 5, "block_q": 3, "block_k": 11, "offsets": rng.permutation([0, 4])},
+    ]
+
+
+def draw_offsets(rng):
+    sizes = {"n_q": 7, "n_k": 11, "block_q": 3, "block_k": 2}
+    # 4 aligns the last Query with the last Key; below 0, the first Queries see nothing.
+    return [
+        {**sizes, "offsets": rng.permutation([-8, -5, -2, 4, 11])},
+        {**sizes, "offsets": rng.permutation([-3, -1, 1, 2, 3, 5]).reshape(2, 3)},
+    ]
+
+
+BLOCK_PARTS = (
+    Part("square", 1, Text("block이 정사각형일 때", "square blocks"), draw_square_blocks),
+    Part(
+        "unequal",
+        1,
+        Text("크기가 다르고 나누어떨어지지 않을 때", "unequal sizes that don't divide"),
+        draw_unequal_blocks,
+    ),
+    Part("offsets", 2, Text("여러 offset", "several offsets"), draw_offsets),
+)
+
+
+def blocks_from_the_mask(n_q, n_k, block_q, block_k, offsets):
+    rows, columns = -(-n_q // block_q), -(-n_k // block_k)
+    result = np.zeros((*offsets.shape, rows, columns), dtype=int)
+    for *entry, i, j in np.ndindex(result.shape):
+        queries = np.arange(i * block_q, min((i + 1) * block_q, n_q))
+        keys = np.arange(j * block_k, min((j + 1) * block_k, n_k))
+        visible = keys <= queries[:, None] + offsets[tuple(entry)]
+        result[(*entry, i, j)] = 2 if visible.all() else int(visible.any())
+    return result
+
+
+def blocks_by_reduceat(n_q, n_k, block_q, block_k, offsets):
+    visible = np.arange(n_k) <= np.arange(n_q)[:, None] + offsets[..., None, None]
+    rows, columns = np.arange(0, n_q, block_q), np.arange(0, n_k, block_k)
+
+    def reduced(operation):
+        return operation.reduceat(operation.reduceat(visible, rows, axis=-2), columns, axis=-1)
+
+    return np.where(reduced(np.logical_and), 2, np.where(reduced(np.logical_or), 1, 0))
+
+
+def blocks_in_lists(n_q, n_k, block_q, block_k, offsets):
+    if offsets.ndim:
+        return [blocks_in_lists(n_q, n_k, block_q, block_k, offset) for offset in offsets]
+    result = []
+    for top in range(0, n_q, block_q):
+        bottom = min(top + block_q, n_q) - 1
+        ends = [(start, min(start + block_k, n_k) - 1) for start in range(0, n_k, block_k)]
+        result.append([2 if b <= top + offsets else 1 if a <= bottom + offsets else 0 for a, b in ends])
+    return result
+
+
+def blocks_in_torch(n_q, n_k, block_q, block_k, offsets):
+    import torch
+
+    offsets = torch.as_tensor(offsets)[..., None, None]
+    top, left = torch.arange(0, n_q, block_q)[:, None], torch.arange(0, n_k, block_k)
+    bottom, right = (top + block_q).clamp(max=n_q) - 1, (left + block_k).clamp(max=n_k) - 1
+    return (left - bottom <= offsets).int() + (right - top <= offsets).int()
+
+
+CAUSAL_BLOCKS = Task(
+    name="causal_blocks",
+    reference=causal_blocks,
+    parts=BLOCK_PARTS,
+    see="long-sequences.html#causal-blocks",
+    rtol=0,
+    atol=0,
+    mistakes=(
+        Mistake(
+            variant(
+                causal_blocks, "itself_hidden", ("left <= last, right <= first", "left < last, right < first")
+            ),
+            Text(
+                "자기 위치를 가렸습니다. Query i 는 Key i + offset 까지, 그것도 포함해서 봅니다 (<= 와 <).",
+                "A position is hidden from itself. Query i may attend up to Key i + offset, which is included (<=, not <).",
+            ),
+            everywhere(BLOCK_PARTS) - {"square"},
+        ),
+        Mistake(
+            variant(
+                causal_blocks,
+                "judged_by_its_first_query",
+                ("left <= last, right <= first", "left <= first, right <= first"),
+            ),
+            Text(
+                "block의 첫 Query만 보고 건너뛰었습니다. 마지막 Query가 볼 Key가 하나라도 있으면 계산해야 합니다.",
+                "A block is skipped by its first Query alone. If its last Query may see one Key, it has to be computed.",
+            ),
+            everywhere(BLOCK_PARTS) - {"square"},
+        ),
+        Mistake(
+            variant(
+                causal_blocks,
+                "judged_by_its_last_query",
+                ("left <= last, right <= first", "left <= last, right <= last"),
+            ),
+            Text(
+                "block의 마지막 Query만 보고 '모두 보임'이라고 했습니다. 첫 Query도 마지막 Key를 볼 수 있어야 2 입니다.",
+                "A block counts as all visible by its last Query alone. It is 2 only if the first Query sees its last Key.",
+            ),
+            everywhere(BLOCK_PARTS),
+        ),
+        Mistake(
+            variant(
+                causal_blocks,
+                "judged_by_its_first_key",
+                ("left <= last, right <= first", "left <= last, left <= first"),
+            ),
+            Text(
+                "block의 첫 Key만 보고 '모두 보임'이라고 했습니다. 마지막 Key까지 보여야 2 입니다.",
+                "A block counts as all visible by its first Key alone. It is 2 only if its last Key is visible, too.",
+            ),
+            everywhere(BLOCK_PARTS),
+        ),
+        Mistake(
+            variant(
+                causal_blocks,
+                "diagonal_skipped",
+                ("np.add(left <= last, right <= first, dtype=int)", "np.where(right <= first, 2, 0)"),
+            ),
+            Text(
+                "일부만 보이는 block을 0 으로 두었습니다. 그 안에도 볼 수 있는 Keys가 있습니다.",
+                "A block that is visible in part is 0 here. It holds Keys that may be seen.",
+            ),
+            everywhere(BLOCK_PARTS),
+        ),
+        Mistake(
+            variant(
+                causal_blocks,
+                "nothing_partial",
+                ("np.add(left <= last, right <= first, dtype=int)", "np.where(left <= last, 2, 0)"),
+            ),
+            Text(
+                "일부만 보이는 block을 2 로 두었습니다. 그 안에서는 mask가 여전히 필요합니다.",
+                "A block that is visible in part is 2 here. Inside it, the mask is still needed.",
+            ),
+            everywhere(BLOCK_PARTS),
+        ),
+        Mistake(
+            variant(
+                causal_blocks,
+                "numbers_of_blocks_compared",
+                (
+                    "first = np.arange(0, n_q, block_q)[:, None]",
+                    "first = np.arange(-(-n_q // block_q))[:, None]",
+                ),
+                (
+                    "last = np.minimum(np.arange(0, n_q, block_q) + block_q, n_q)[:, None] - 1",
+                    "last = np.arange(-(-n_q // block_q))[:, None]",
+                ),
+                ("left = np.arange(0, n_k, block_k)", "left = np.arange(-(-n_k // block_k))"),
+                ("right = np.minimum(left + block_k, n_k) - 1", "right = left + 1"),
+            ),
+            Text(
+                "block의 번호끼리 비교했습니다. 크기가 다르거나 offset이 있으면 위치로 비교해야 합니다.",
+                "Numbers of blocks are compared. With unequal sizes or an offset, positions have to be.",
+            ),
+            everywhere(BLOCK_PARTS),
+        ),
+        Mistake(
+            variant(
+                causal_blocks,
+                "last_key_block_not_cut",
+                ("np.minimum(left + block_k, n_k) - 1", "left + block_k - 1"),
+            ),
+            Text(
+                "마지막 block의 끝이 n_k 를 넘습니다. 있는 Keys만 모두 보이면 2 입니다.",
+                "The end of the last block lies beyond n_k. It is 2 once all Keys that exist are visible.",
+            ),
+            everywhere(BLOCK_PARTS) - {"square"},
+        ),
+        Mistake(
+            variant(
+                causal_blocks,
+                "last_query_block_not_cut",
+                (
+                    "np.minimum(np.arange(0, n_q, block_q) + block_q, n_q)[:, None]",
+                    "(np.arange(0, n_q, block_q) + block_q)[:, None]",
+                ),
+            ),
+            Text(
+                "마지막 Query block의 끝이 n_q 를 넘습니다. 없는 Query는 아무 Key도 보지 않습니다.",
+                "The end of the last Query block lies beyond n_q. A Query that doesn't exist sees no Key.",
+            ),
+            everywhere(BLOCK_PARTS) - {"square"},
+        ),
+        Mistake(
+            variant(
+                causal_blocks,
+                "offset_subtracted",
+                ("block_q)[:, None] + offsets", "block_q)[:, None] - offsets"),
+                ("- 1 + offsets", "- 1 - offsets"),
+            ),
+            Text(
+                "offset의 부호가 반대입니다. 양수이면 더 많은 Keys가 보입니다: j <= i + offset.",
+                "The offset has the wrong sign. A positive one shows more Keys: j <= i + offset.",
+            ),
+            everywhere(BLOCK_PARTS),
+        ),
+        Mistake(
+            variant(
+                causal_blocks,
+                "offset_not_used",
+                ("block_q)[:, None] + offsets[", "block_q)[:, None] + 0 * offsets["),
+                ("- 1 + offsets[", "- 1 + 0 * offsets["),
+            ),
+            Text("offset을 쓰지 않았습니다.", "The offsets are not used."),
+            everywhere(BLOCK_PARTS),
+        ),
+        Mistake(
+            variant(
+                causal_blocks,
+                "future_visible",
+                ("left <= last, right <= first", "right >= first, left >= last"),
+            ),
+            Text(
+                "미래를 열었습니다. Query는 자기보다 앞선 Keys를 봅니다.",
+                "The future is open. A Query attends to Keys before it.",
+            ),
+            everywhere(BLOCK_PARTS),
+        ),
+        Mistake(
+            variant(
+                causal_blocks,
+                "visible_or_not",
+                ("np.add(left <= last, right <= first, dtype=int)", "left <= last"),
+            ),
+            Text(
+                "boolean을 돌려주었습니다. 모두 보이는 block(2)과 일부만 보이는 block(1)을 구별하세요.",
+                "Booleans come back. Tell blocks that are visible throughout (2) from those visible in part (1).",
+            ),
+            everywhere(BLOCK_PARTS),
+        ),
+        Mistake(
+            variant(
+                causal_blocks,
+                "blocks_transposed",
+                (
+                    "return np.add(left <= last, right <= first, dtype=int)",
+                    "return np.swapaxes(np.add(left <= last, right <= first, dtype=int), -1, -2)",
+                ),
+            ),
+            Text(
+                "결과가 뒤집혔습니다. row는 Query blocks, column은 Key blocks 입니다.",
+                "The result is transposed. Rows are blocks of Queries, columns blocks of Keys.",
+            ),
+            everywhere(BLOCK_PARTS),
+        ),
+    ),
+    right_answers=(blocks_from_the_mask, blocks_by_reduceat, blocks_in_lists, blocks_in_torch),
+)
+
+
+# --- Task 5: causal_attention ---------------------------------------------------------------------------------
+
+
+def causal_attention(q, k, v, block_size, offset=0):
+    """q (..., n_q, d_k), k (..., n_k, d_k), v (..., n_k, d_v) -> O (..., n_q, d_v): Query i reads Keys j <= i + offset"""
+    n_q, n_k = q.shape[-2], k.shape[-2]
+    output = np.zeros((*q.shape[:-1], v.shape[-1]))
+    for top in range(0, n_q, block_size):
+        rows = np.arange(top, min(top + block_size, n_q))
+        highest, total, mixture = -np.inf, 0.0, 0.0
+        for start in range(0, min(rows[-1] + offset + 1, n_k), block_size):
+            keys = np.arange(start, min(start + block_size, n_k))
+            logits = q[..., rows, :] @ np.swapaxes(k[..., keys, :], -1, -2) / np.sqrt(q.shape[-1])
+            logits = np.where(keys <= rows[:, None] + offset, logits, -np.inf)
+            before, highest = highest, np.maximum(highest, logits.max(axis=-1, keepdims=True))
+            subtracted = np.where(np.isneginf(highest), 0.0, highest)
+            exponentials, kept = np.exp(logits - subtracted), np.exp(before - subtracted)
+            total = total * kept + exponentials.sum(axis=-1, keepdims=True)
+            mixture = mixture * kept + exponentials @ v[..., keys, :]
+        output[..., rows, :] = mixture / np.where(total == 0, 1.0, total)
+    return output
+
+
+def random_causal(rng, n_q, n_k, batch=()):
+    shapes = {"q": (n_q, 3), "k": (n_k, 3), "v": (n_k, 2)}
+    return {name: rng.normal(size=(*batch, *shape)) for name, shape in shapes.items()}
+
+
+def draw_aligned_sequences(rng):
+    return [{**random_causal(rng, 6, 6), "block_size": int(rng.choice([2, 3]))}]
+
+
+def draw_ragged_sequences(rng):
+    return [
+        {**random_causal(rng, *rng.permutation([7, 11]).tolist()), "block_size": size}
+        for size in (3, 5, 1, 13)
+    ]
+
+
+def draw_sequence_batches(rng):
+    return [
+        {**random_causal(rng, 5, 7, (2,)), "block_size": 3},
+        {**random_causal(rng, 7, 5, (3, 2)), "block_size": 2, "offset": 1},
+    ]
+
+
+def draw_offset_sequences(rng):
+    # The first Queries of a negative offset may attend to no Key, some of them beside others that may.
+    offsets = [(7, 11, 4), (5, 13, 6), (11, 7, int(rng.choice([-2, -4])))]
+    return [
+        {**random_causal(rng, n_q, n_k), "block_size": 3, "offset": offset} for n_q, n_k, offset in offsets
+    ]
+
+
+def draw_unwritten_future(rng):
+    # NaN begins with a block, and offsets are whole blocks: whoever skips blocks never meets it.
+    inputs = random_causal(rng, 11, 7)
+    start = int(rng.choice([3, 6]))
+    beyond = random_causal(rng, 5, 13)
+    beyond["k"][6:], beyond["v"][6:] = np.nan, np.nan
+    inputs["v"][start:] = np.nan
+    return [
+        {**beyond, "block_size": 3},
+        {**inputs, "block_size": 3},
+        {**{name: value.copy() for name, value in inputs.items()}, "block_size": 3, "offset": -3},
+    ]
+
+
+def draw_high_scores(rng):
+    # The largest score wins by far, so that the answer is exact in every precision that does not overflow. The last
+    # Keys that are visible win, so that a wrong diagonal shows.
+    inputs = random_causal(rng, 5, 7)
+    inputs["q"] = rng.integers(1, 4, (5, 3)).astype(float)
+    order = np.concatenate([rng.permutation(4), [4, 5, 6]])
+    levels = (order - 3.0, order - 7.0)
+    return [
+        {**inputs, "k": 1e4 * level[:, None] * np.ones((7, 3)), "block_size": 2, "offset": 1}
+        for level in levels
+    ]
+
+
+CAUSAL_PARTS = (
+    Part(
+        "aligned",
+        1,
+        Text("n_q = n_k, 같은 크기의 blocks", "n_q = n_k, blocks of one size"),
+        draw_aligned_sequences,
+    ),
+    Part("ragged", 1, Text("나누어떨어지지 않는 크기", "sizes that don't divide"), draw_ragged_sequences),
+    Part("batches", 1, Text("batch 축", "batch axes"), draw_sequence_batches),
+    Part(
+        "offset",
+        2,
+        Text("offset, 볼 Key가 없는 Query", "an offset, Queries that may attend to no Key"),
+        draw_offset_sequences,
+    ),
+    Part(
+        "future", 2, Text("아직 쓰이지 않은 미래", "a future that is not written yet"), draw_unwritten_future
+    ),
+    Part(
+        "extremes", 1, Text("아주 크거나 작은 scores", "very large and very small scores"), draw_high_scores
+    ),
+)
+
+
+def every_block_computed(q, k, v, block_size, offset=0):
+    allowed = np.arange(k.shape[-2]) <= np.arange(q.shape[-2])[:, None] + offset
+    return blocked_attention(q, k, v, block_size, mask=allowed)
+
+
+def causal_row_by_row(q, k, v, block_size, offset=0):
+    output = np.zeros((*q.shape[:-1], v.shape[-1]))
+    for i in range(q.shape[-2]):
+        seen = max(i + offset + 1, 0)
+        if seen and k.shape[-2]:
+            logits = np.einsum("...d,...jd->...j", q[..., i, :], k[..., :seen, :]) * q.shape[-1] ** -0.5
+            shares = np.exp(logits - logits.max(axis=-1, keepdims=True))
+            mixture = np.einsum("...j,...jd->...d", shares, v[..., :seen, :])
+            output[..., i, :] = mixture / shares.sum(axis=-1, keepdims=True)
+    return output
+
+
+def causal_by_the_map(q, k, v, block_size, offset=0):
+    n_q, n_k, d_v = q.shape[-2], k.shape[-2], v.shape[-1]
+    visible = causal_blocks(n_q, n_k, block_size, block_size, np.array(offset))
+    highest = np.full((*q.shape[:-1], 1), -np.inf)
+    sums = np.zeros((*q.shape[:-1], d_v + 1))
+    v = np.concatenate([v, np.ones((*v.shape[:-1], 1))], axis=-1)
+    for row, column in np.argwhere(visible):
+        rows = np.arange(row * block_size, min((row + 1) * block_size, n_q))
+        keys = np.arange(column * block_size, min((column + 1) * block_size, n_k))
+        logits = np.einsum("...id,...jd->...ij", q[..., rows, :], k[..., keys, :]) / np.sqrt(q.shape[-1])
+        if visible[row, column] == 1:
+            logits[..., keys > rows[:, None] + offset] = -np.inf
+        new = np.maximum(highest[..., rows, :], logits.max(axis=-1, keepdims=True))
+        base = np.nan_to_num(new, neginf=0.0)
+        sums[..., rows, :] *= np.exp(highest[..., rows, :] - base)
+        sums[..., rows, :] += np.exp(logits - base) @ v[..., keys, :]
+        highest[..., rows, :] = new
+    with np.errstate(invalid="ignore"):
+        return np.where(sums[..., -1:] == 0, 0.0, sums[..., :-1] / sums[..., -1:])
+
+
+def causal_of_prefixes(q, k, v, block_size, offset=0):
+    strips = []
+    for top in range(0, q.shape[-2], block_size):
+        rows = np.arange(top, min(top + block_size, q.shape[-2]))
+        # Beyond the last Query's Keys there is nothing to read; a whole block is taken for the rest.
+        seen = min(max(int(rows[-1]) + offset + 1, 0), k.shape[-2])
+        if seen:
+            mask = np.arange(seen) <= rows[:, None] + offset
+            strip = all_scores_at_once(q[..., rows, :], k[..., :seen, :], v[..., :seen, :], block_size, mask)
+        else:
+            strip = np.zeros((*q.shape[:-2], len(rows), v.shape[-1]))
+        strips.append(strip)
+    return np.concatenate(strips, axis=-2)
+
+
+def causal_in_torch(q, k, v, block_size, offset=0):
+    import torch
+
+    q, k, v = (torch.as_tensor(x) for x in (q, k, v))
+    outputs = []
+    for rows in torch.arange(q.shape[-2]).split(block_size):
+        highest, total, mixture = (
+            torch.tensor(-torch.inf),
+            torch.tensor(0.0),
+            torch.zeros(*q.shape[:-2], len(rows), v.shape[-1]),
+        )
+        for keys in torch.arange(k.shape[-2]).split(block_size):
+            if keys[0] > rows[-1] + offset:
+                break
+            logits = q[..., rows, :] @ k[..., keys, :].mT / q.shape[-1] ** 0.5
+            logits = logits.masked_fill(keys > rows[:, None] + offset, -torch.inf)
+            new = torch.maximum(highest, logits.amax(dim=-1, keepdim=True))
+            base = torch.where(new == -torch.inf, 0.0, new)
+            kept, exponentials = (highest - base).exp(), (logits - base).exp()
+            total = total * kept + exponentials.sum(dim=-1, keepdim=True)
+            mixture = mixture * kept + exponentials @ v[..., keys, :]
+            highest = new
+        outputs.append(mixture / torch.where(total == 0, 1.0, total))
+    return torch.cat(outputs, dim=-2)
+
+
+CAUSAL_ATTENTION = Task(
+    name="causal_attention",
+    reference=causal_attention,
+    parts=CAUSAL_PARTS,
+    see="long-sequences.html#causal-blocks",
+    mistakes=(
+        Mistake(
+            every_block_computed,
+            Text(
+                "보이지 않는 blocks까지 계산했습니다. weight가 0 이어도 0 × NaN 은 NaN입니다. 그런 block은 읽지도 말고 건너뛰세요.",
+                "Blocks that nobody may see are computed as well. Even at weight 0, 0 × NaN is NaN. Skip such a block "
+                "without reading it.",
+            ),
+            frozenset({"future"}),
+        ),
+        Mistake(
+            variant(
+                causal_attention,
+                "no_mask_inside_a_block",
+                ("np.where(keys <= rows[:, None] + offset, logits, -np.inf)", "1.0 * logits"),
+            ),
+            Text(
+                "blocks는 건너뛰었지만 block 안의 mask가 없습니다. 대각선이 지나는 block에서는 일부만 보입니다.",
+                "Blocks are skipped, but inside a block nothing is masked. Where the diagonal crosses, only a part shows.",
+            ),
+            everywhere(CAUSAL_PARTS),
+        ),
+        Mistake(
+            variant(
+                causal_attention,
+                "diagonal_skipped",
+                ("min(rows[-1] + offset + 1, n_k)", "min(rows[0] + offset, n_k)"),
+            ),
+            Text(
+                "대각선이 지나는 block까지 건너뛰었습니다. block의 마지막 Query가 볼 Key가 있으면 계산해야 합니다.",
+                "The blocks that the diagonal crosses are skipped, too. Compute a block if its last Query may see a Key.",
+            ),
+            everywhere(CAUSAL_PARTS),
+        ),
+        Mistake(
+            variant(
+                causal_attention,
+                "stops_with_its_first_query",
+                ("min(rows[-1] + offset + 1, n_k)", "min(rows[0] + offset + 1, n_k)"),
+            ),
+            Text(
+                "block의 첫 Query에서 멈추었습니다. 마지막 Query는 더 많은 Keys를 봅니다.",
+                "The walk stops with the block's first Query. Its last one may see more Keys.",
+            ),
+            frozenset({"batches", "offset", "extremes"}),
+        ),
+        Mistake(
+            variant(causal_attention, "itself_hidden", ("keys <= rows", "keys < rows")),
+            Text(
+                "자기 위치를 가렸습니다. Key i + offset 까지, 그것도 포함해서 봅니다 (<= 와 <).",
+                "A position is hidden from itself. Keys up to i + offset may be read, that one included (<=, not <).",
+            ),
+            everywhere(CAUSAL_PARTS),
+        ),
+        Mistake(
+            variant(
+                causal_attention,
+                "mask_of_each_block",
+                ("keys <= rows[:, None] + offset", "keys - start <= rows[:, None] - top + offset"),
+            ),
+            Text(
+                "mask를 block 안의 번호로 만들었습니다. 전체에서의 위치(top + i, start + j)로 비교하세요.",
+                "The mask is made of numbers within the block. Compare positions in the whole: top + i, start + j.",
+            ),
+            everywhere(CAUSAL_PARTS),
+        ),
+        Mistake(
+            variant(
+                causal_attention,
+                "offset_not_used",
+                ("rows[-1] + offset + 1", "rows[-1] + 1"),
+                ("rows[:, None] + offset", "rows[:, None]"),
+            ),
+            Text("offset을 쓰지 않았습니다.", "The offset is not used."),
+            everywhere(CAUSAL_PARTS) - {"aligned", "ragged"},
+        ),
+        Mistake(
+            variant(
+                causal_attention,
+                "offset_subtracted",
+                ("rows[-1] + offset + 1", "rows[-1] - offset + 1"),
+                ("rows[:, None] + offset", "rows[:, None] - offset"),
+            ),
+            Text(
+                "offset의 부호가 반대입니다. 양수이면 더 많은 Keys가 보입니다: j <= i + offset.",
+                "The offset has the wrong sign. A positive one shows more Keys: j <= i + offset.",
+            ),
+            everywhere(CAUSAL_PARTS) - {"aligned", "ragged"},
+        ),
+        Mistake(
+            variant(
+                causal_attention,
+                "aligned_at_the_end",
+                ("    output = np.zeros", "    offset = offset + n_k - n_q\n    output = np.zeros"),
+            ),
+            Text(
+                "대각선을 오른쪽 아래에 맞추었습니다. offset=0 이면 Query 0 은 Key 0 만 봅니다.",
+                "The diagonal is aligned bottom-right. With offset=0, Query 0 attends to Key 0 alone.",
+            ),
+            everywhere(CAUSAL_PARTS) - {"aligned"},
+        ),
+        Mistake(
+            variant(
+                causal_attention,
+                "empty_query_undefined",
+                ("np.where(np.isneginf(highest), 0.0, highest)", "highest"),
+            ),
+            Text(
+                "볼 Key가 없는 Query에서 −∞ − (−∞) = NaN 이 되었습니다. 그 output은 0 입니다.",
+                "For a Query that may attend to no Key, −∞ − (−∞) is NaN. Its output is 0.",
+            ),
+            frozenset({"offset"}),
+        ),
+        Mistake(
+            variant(
+                causal_attention, "nothing_rescaled", ("total * kept", "total"), ("mixture * kept", "mixture")
+            ),
+            Text(
+                "최댓값이 바뀌어도 옛 합과 output을 그대로 두었습니다. 둘 다 exp(옛 최댓값 − 새 최댓값) 을 곱하세요.",
+                "Old sum and output stay as they are when the maximum changes. Multiply both by exp(old − new).",
+            ),
+            everywhere(CAUSAL_PARTS),
+        ),
+        Mistake(
+            variant(
+                causal_attention,
+                "last_queries_dropped",
+                ("range(0, n_q, block_size)", "range(0, max(n_q - block_size, 0) + 1, block_size)"),
+            ),
+            Text(
+                "모자라는 마지막 Query block을 빠뜨렸습니다. 그 output은 0 으로 남았습니다.",
+                "The last block of Queries, which is shorter, is left out. Its output stayed 0.",
+            ),
+            everywhere(CAUSAL_PARTS) - {"aligned"},
+        ),
+        Mistake(
+            variant(
+                causal_attention,
+                "maximum_not_subtracted",
+                ("np.maximum(highest, logits.max(axis=-1, keepdims=True))", "0.0"),
+                ("highest, total, mixture = -np.inf", "highest, total, mixture = 0.0"),
+            ),
+            Text(
+                "최댓값을 빼지 않아 exp가 넘치거나 모두 0 이 되었습니다.",
+                "No maximum is subtracted, and exp overflows or vanishes.",
+            ),
+            frozenset({"extremes"}),
+        ),
+        Mistake(
+            variant(causal_attention, "not_scaled", (" / np.sqrt(q.shape[-1])", "")),
+            Text("√d_k 로 나누는 scaling이 빠졌습니다.", "The scaling by √d_k is missing."),
+            everywhere(CAUSAL_PARTS) - {"extremes"},
+        ),
+    ),
+    right_answers=(causal_row_by_row, causal_by_the_map, causal_of_prefixes, causal_in_torch),
+)
+
+BANK = Bank("ps6", (MERGE, RUNNING_STATES, BLOCKED_ATTENTION, CAUSAL_BLOCKS, CAUSAL_ATTENTION))
