@@ -40,11 +40,15 @@ class Library(SphinxDirective):
     has_content = True
 
     def run(self) -> list[nodes.Node]:
-        lines = [line for name in self.content for line in _entry(name.strip(), getattr(course_lib, name.strip()))]
+        lines = [
+            line for name in self.content for line in _entry(name.strip(), getattr(course_lib, name.strip()))
+        ]
         entries = nodes.Element()
         self.state.nested_parse(StringList(lines, source=__file__), self.content_offset, entries)
         # The docstrings are in English, whatever the language of the page.
-        opening, closing = (nodes.raw("", tag, format="html") for tag in ('<div lang="en">', "</div>"))
+        opening, closing = (
+            nodes.raw("", tag, format="html") for tag in ('<div class="library" lang="en">', "</div>")
+        )
         return [opening, *entries.children, closing]
 
 
@@ -84,12 +88,26 @@ def _member(head: str, doc: str) -> Iterator[str]:
 
 def _signature(thing: Any) -> str:
     """As it stands in the source: the annotations are texts there, which `inspect` would put in quotes."""
-    return re.sub(r"'([^']*)'", r"\1", str(_without_self(inspect.signature(thing))).replace(" -> None", ""))
+    signature = inspect.signature(thing)
+    kept = [
+        parameter.replace(annotation=_Bare(parameter.annotation))
+        for name, parameter in signature.parameters.items()
+        if name != "self"
+    ]
+    returned = signature.return_annotation
+    without = inspect.isclass(thing) or returned is inspect.Signature.empty
+    return str(
+        signature.replace(
+            parameters=kept, return_annotation=inspect.Signature.empty if without else _Bare(returned)
+        )
+    )
 
 
-def _without_self(signature: inspect.Signature) -> inspect.Signature:
-    kept = [parameter for name, parameter in signature.parameters.items() if name != "self"]
-    return signature.replace(parameters=kept)
+class _Bare(str):
+    """A text that stands in a signature without quotes."""
+
+    def __repr__(self) -> str:
+        return str(self)
 
 
 def _parameters(thing: Any) -> tuple[str, ...]:

@@ -1,0 +1,32 @@
+"""The bibliography's style: entries sorted and labelled by author and year, as the chapters cite them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from pybtex.database import Entry
+from pybtex.plugin import register_plugin
+from pybtex.style.formatting.unsrt import Style
+from pybtex.style.labels import BaseLabelStyle
+from sphinx.application import Sphinx
+
+
+def setup(app: Sphinx) -> None:
+    register_plugin("pybtex.style.formatting", "course", CourseStyle)
+
+
+class AuthorAndYear(BaseLabelStyle):
+    """`Vaswani 2017`: the first author's last name, and the year."""
+
+    def format_labels(self, sorted_entries: Iterable[Entry]) -> Iterator[str]:
+        for entry in sorted_entries:
+            first = entry.persons["author"][0]
+            name = " ".join([*first.prelast_names, *first.last_names])
+            yield f"{name.translate({ord('{'): None, ord('}'): None})} {entry.fields['year']}"
+
+
+class CourseStyle(Style):
+    """Entries as in BibTeX's plain style, with labels that say who and when."""
+
+    default_label_style = AuthorAndYear
+    default_sorting_style = "author_year_title"
