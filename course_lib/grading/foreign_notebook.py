@@ -44,8 +44,8 @@ def _cells_of_old(content: dict[str, Any]) -> Any:
     sheets = content.get("worksheets")
     for sheet in sheets if isinstance(sheets, list) else []:
         for cell in sheet.get("cells", []):
-            cell.pop("outputs", None)
-            cell.pop("prompt_number", None)
+            if cell.get("cell_type") == "code":
+                cell["outputs"] = []
     nbformat = load_nbformat()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -16,7 +16,7 @@ from typing import Any
 
 from course_lib.course import SETTINGS_FILE, CourseError
 from course_lib.grading.foreign_notebook import parse_notebook
-from course_lib.grading.notebook import write_notebook
+from course_lib.grading.notebook import new_cell, write_notebook
 
 # A notebook without its outputs has some hundred KB; with figures, a few MB.
 MAX_BYTES = 32 * 2**20
@@ -74,7 +74,8 @@ def collect(submission: Submission, problem_set: str, into: Path) -> Submission:
     """
     if any(folder.parent.resolve() == into.resolve() for folder in submission.folders):
         return submission
-    found = [folder for folder in (_named(folder, problem_set) for folder in submission.folders) if folder]
+    named = [_named(folder, problem_set) for folder in submission.folders]
+    found = [folder for folder in named if folder and _notebooks_in(folder)]
     target = into / submission.student / problem_set
     if _complaint(submission) or not (found or target.is_dir()):
         return submission
@@ -171,11 +172,17 @@ def repair(notebook: Any, released: Any) -> Any:
             continue
         cell.metadata.pop("nbgrader", None)
         cell.metadata.pop("tags", None)
-        if is_answer and cell.cell_type == ours[name].cell_type:
+        if is_answer:
+            cell = _of_kind(cell, ours[name].cell_type)
             stood[name] = len(kept)
         kept.append(cell)
     notebook.cells = _merge(kept, stood, ours)
     return _with_unique_ids(notebook)
+
+
+def _of_kind(cell: Any, kind: str) -> Any:
+    """The cell, made a cell of code or of words where it was another."""
+    return cell if cell.cell_type == kind else new_cell(kind, cell.id, cell.source, {})
 
 
 def _merge(kept: list[Any], stood: dict[str, int], ours: dict[str, Any]) -> list[Any]:
@@ -212,8 +219,11 @@ def _choose(submission: Submission, problem_set: str, graded: set[str]) -> Path:
         raise Unreadable(complaint)
     folder = _named(submission.folders[0], problem_set)
     if folder is None:
-        raise Missing(f"there is no folder {problem_set}")
-    notebooks = [path for path in _regular_files(folder) if path.suffix.lower() == ".ipynb"]
+        alike = [path.name for path in submission.folders[0].iterdir() if _alike(path.name, problem_set)]
+        raise Missing(
+            f"there is no folder {problem_set}" + "".join(f", only {_shown(name)}" for name in alike)
+        )
+    notebooks = _notebooks_in(folder)
     if not notebooks:
         others = _shown(", ".join(path.name for path in sorted(folder.iterdir()) if path.name[:1] != "."))
         raise Missing(
@@ -281,6 +291,14 @@ def _named(folder: Path, name: str) -> Path | None:
         if _composed(path.name) == name and path.is_dir() and not path.is_symlink():
             return path
     return None
+
+
+def _alike(name: str, wanted: str) -> bool:
+    return _composed(name).strip().casefold() == wanted.casefold()
+
+
+def _notebooks_in(folder: Path) -> list[Path]:
+    return [path for path in _regular_files(folder) if path.suffix.lower() == ".ipynb"]
 
 
 def _has(folder: Path, name: str) -> bool:

@@ -1,0 +1,10 @@
+"""Everything as it should be.
+
+Marks: double 3, mean 2.5, why waits
+"""
+
+from submission_case import Case
+
+
+def build(case: Case) -> None:
+    case.write(case.answered())
