@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 # What a command needs beyond this is loaded when it runs, so that --help answers at once.
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
+STOPPED = 128 + 2  # what typer returns when it was interrupted, as shells do
 USAGE_ERROR: Any = typer.BadParameter.__base__  # click's own, or of the copy of click that newer typers carry
 
 
@@ -41,6 +42,8 @@ def main(arguments: list[str] | None = None) -> None:
     arguments = sys.argv[1:] if arguments is None else arguments
     try:
         code = app(args=arguments or ["--help"], standalone_mode=False)
+        if code == STOPPED:
+            raise KeyboardInterrupt
     except CourseError as error:
         _fail(str(error))
     except USAGE_ERROR as error:

@@ -68,6 +68,16 @@ def test_help_lists_the_commands_and_loads_nothing_heavy() -> None:
         assert f"  {command} " in done.stdout
 
 
+def test_interrupted_command_says_so(course: Course, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("course_lib.release.notebooks.release", interrupt)
+    code, out, err = run("release")
+    assert (code, out) == (1, "")
+    assert err.startswith("course: Stopped.")
+
+
 def test_release_says_what_it_did_and_what_is_next(course: Course, run: Run) -> None:
     shutil.rmtree(course.exercises)
     code, out, err = run("release")

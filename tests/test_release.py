@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -254,6 +255,33 @@ def test_release_never_overwrites_work(course: Course, notebook_text: Path, lang
     with pytest.raises(CourseError, match="has been worked in"):
         release(course, "mini")
     assert snapshot(course.root) == before
+
+
+def test_release_clears_up_after_one_that_was_killed(course: Course, original: Course) -> None:
+    shutil.move(course.exercises / "en" / "mini", course.exercises / "en" / ".mini.old")
+    shutil.copytree(original.exercises / "ko" / "mini", course.exercises / "ko" / ".mini.new")
+    shutil.copytree(original.exercises / "ko" / "mini", course.nbgrader / "source" / ".mini.new")
+    release(course, "mini")
+    assert snapshot(course.exercises) == snapshot(original.exercises)
+    assert snapshot(course.nbgrader) == snapshot(original.nbgrader)
+    assert stale(course, ["mini"]) == []
+
+
+def test_release_puts_back_what_it_can_not_replace(
+    course: Course, notebook_text: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    edit(notebook_text, "Double it.", "Double it, please.")
+    before, rename = snapshot(course.exercises), os.rename
+
+    def refuse(source: Path, target: Path) -> None:
+        if Path(source).name == ".mini.new" and "exercises" in str(source):
+            raise OSError("no more room")
+        rename(source, target)
+
+    monkeypatch.setattr(os, "rename", refuse)
+    with pytest.raises(OSError, match="no more room"):
+        release(course, "mini")
+    assert snapshot(course.exercises) == before
 
 
 def test_release_names_the_repository_that_is_set(course: Course) -> None:

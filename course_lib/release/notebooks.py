@@ -9,8 +9,6 @@ import copy
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,9 +49,9 @@ def release(course: Course, problem_set: str) -> Released:
             _replace(draft / step / problem_set, course.nbgrader / step / problem_set)
         for language in LANGUAGES:
             new, exercise = draft / language / problem_set, course.exercises / language / problem_set
-            if any(
-                differences(new, exercise)
-            ):  # else another machine's last digits would change files for nothing
+            _tidy(exercise)
+            # A replacement for nothing would bring another machine's last digits into version control.
+            if any(differences(new, exercise)):
                 _replace(new, exercise)
     folders = tuple(course.exercises / language / problem_set for language in languages)
     for folder in folders if course.repository is None else ():
@@ -165,27 +163,30 @@ def _tag(cell: Any) -> str | None:
 
 def _replace(new: Path, target: Path) -> None:
     """Puts the folder `new` in the place of `target`, whole or not at all; where `new` is not, `target` goes."""
-    with _aside(target):
-        if new.is_dir():
-            draft = target.with_name(f".{target.name}.{os.getpid()}")
-            shutil.copytree(new, draft)
-            os.rename(draft, target)
-
-
-@contextmanager
-def _aside(target: Path) -> Iterator[None]:
-    """Moves a folder aside while its successor is written, and back where that fails."""
-    old = target.with_name(f".{target.name}.old")
-    draft = target.with_name(f".{target.name}.{os.getpid()}")
-    shutil.rmtree(old, ignore_errors=True)
+    _tidy(target)
+    draft, old = _beside(target)
     target.parent.mkdir(parents=True, exist_ok=True)
-    if target.exists():
-        os.rename(target, old)
     try:
-        yield
+        if new.is_dir():
+            shutil.copytree(new, draft)
+        if target.exists():
+            os.rename(target, old)
+        if draft.exists():
+            os.rename(draft, target)
     except BaseException:
-        shutil.rmtree(draft, ignore_errors=True)
-        if old.exists():
+        if old.exists() and not target.exists():
             os.rename(old, target)
         raise
-    shutil.rmtree(old, ignore_errors=True)
+    finally:
+        _tidy(target)
+
+
+def _tidy(target: Path) -> None:
+    """Removes what a release that was killed has left beside a folder."""
+    for folder in _beside(target):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _beside(target: Path) -> tuple[Path, Path]:
+    """The folder's successor while it is written, and the folder itself while it is moved out of the way."""
+    return target.with_name(f".{target.name}.new"), target.with_name(f".{target.name}.old")
