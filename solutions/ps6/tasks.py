@@ -647,8 +647,15 @@ def random_qkv(rng, n_k=7):
     return {"q": rng.normal(size=(5, 3)), "k": rng.normal(size=(n_k, 3)), "v": rng.normal(size=(n_k, 2))}
 
 
+def with_a_winner(inputs, *, query=-1, key=-1):
+    """The inputs with a Key that outshines the others for one Query, by default the last for the last."""
+    winner = inputs["q"][query] / np.linalg.norm(inputs["q"][query])
+    inputs["k"][key] = 9 * winner
+    return inputs
+
+
 def draw_even_attention(rng):
-    return [{**random_qkv(rng, n_k=6), "block_size": int(rng.choice([2, 3]))}]
+    return [{**with_a_winner(random_qkv(rng, n_k=6)), "block_size": int(rng.choice([2, 3]))}]
 
 
 def draw_ragged_attention(rng):
@@ -668,20 +675,26 @@ def draw_attention_batches(rng):
 def draw_masked_attention(rng):
     # The first block of some Queries is masked throughout, and masked Values are large.
     inputs, mask = random_qkv(rng, n_k=11), random_mask(rng, 5, 11)
-    hidden, late = 3 + rng.integers(8), rng.permutation(5)[:2]
+    hidden, (late, gap, rise) = 3 + rng.integers(8), rng.permutation(5)[:3]
     mask[late, :3] = False
     mask[:, hidden] = False
     mask[~mask.any(axis=1), 3 + (hidden - 2) % 8] = True
+    last = 10 - (hidden == 10)
+    mask[gap] = np.isin(np.arange(11), [0, 1, last])  # nothing in its middle blocks
+    mask[rise] = np.arange(11) != hidden
+    inputs = with_a_winner(with_a_winner(inputs, query=gap, key=0), query=rise, key=last)
     inputs["v"][hidden] = 1e3
     return [{**inputs, "block_size": 3, "mask": mask}]
 
 
 def draw_dead_queries(rng):
     mask = random_mask(rng, 5, 7)
-    dead, gap = rng.permutation(5)[:2]
+    dead, gap, rise = rng.permutation(5)[:3]
     mask[dead] = False
     mask[gap] = np.arange(7) % 6 == 0  # nothing in its middle block
-    return [{**random_qkv(rng), "block_size": 3, "mask": mask}]
+    mask[rise] = True
+    inputs = with_a_winner(with_a_winner(random_qkv(rng), query=gap, key=0), query=rise)
+    return [{**inputs, "block_size": 3, "mask": mask}]
 
 
 def draw_extreme_scores(rng):
@@ -1402,7 +1415,7 @@ def random_causal(rng, n_q, n_k, batch=()):
 
 
 def draw_aligned_sequences(rng):
-    return [{**random_causal(rng, 6, 6), "block_size": int(rng.choice([2, 3]))}]
+    return [{**with_a_winner(random_causal(rng, 6, 6)), "block_size": int(rng.choice([2, 3]))}]
 
 
 def draw_ragged_sequences(rng):
@@ -1431,7 +1444,7 @@ def draw_unwritten_future(rng):
     # NaN begins with a block, and offsets are whole blocks: whoever skips blocks never meets it.
     inputs = random_causal(rng, 11, 7)
     start = int(rng.choice([3, 6]))
-    beyond = random_causal(rng, 5, 13)
+    beyond = with_a_winner(random_causal(rng, 5, 13), key=4)
     beyond["k"][6:], beyond["v"][6:] = np.nan, np.nan
     inputs["v"][start:] = np.nan
     return [
