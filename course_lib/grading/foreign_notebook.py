@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-import warnings
 from typing import Any
 
 from course_lib.grading.notebook import load_nbformat, new_notebook
@@ -36,20 +35,38 @@ def parse_notebook(text: str) -> Any:
         raise ValueError(f"it has {len(cells)} cells, more than the {MAX_CELLS} that are read")
     notebook = new_notebook([], {})
     notebook.cells = [_cell(cell, number) for number, cell in enumerate(cells, start=1)]
-    return _with_ids(notebook)
+    return with_ids(notebook)
 
 
-def _cells_of_old(content: dict[str, Any]) -> Any:
+def with_ids(notebook: Any) -> Any:
+    """The notebook with a valid id for each cell, its own where it has one: the same file gives the same ids."""
+    seen: set[str] = set()
+    for index, cell in enumerate(notebook.cells):
+        name, suffix = cell.get("id"), 0
+        if not isinstance(name, str) or not _NAME.fullmatch(name) or name in seen:
+            name = f"cell-{index}"
+        while name in seen:
+            suffix += 1
+            name = f"cell-{index}-{suffix}"
+        cell["id"] = name
+        seen.add(name)
+    return notebook
+
+
+def _cells_of_old(content: dict[str, Any]) -> list[Any]:
     """The cells of a notebook of version 2 or 3, as version 4 has them."""
     sheets = content.get("worksheets")
-    for sheet in sheets if isinstance(sheets, list) else []:
-        for cell in sheet.get("cells", []):
-            if cell.get("cell_type") == "code":
-                cell["outputs"] = []
-    nbformat = load_nbformat()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return nbformat.convert(nbformat.reader.reads(json.dumps(content)), 4).cells
+    sheets = [sheet for sheet in sheets if isinstance(sheet, dict)] if isinstance(sheets, list) else []
+    cells = [cell for sheet in sheets for cell in (sheet.get("cells") or []) if isinstance(cell, dict)]
+    kinds = {"heading": "markdown", "html": "markdown", "plaintext": "raw"}
+    return [
+        {
+            **cell,
+            "cell_type": kinds.get(str(cell.get("cell_type")), cell.get("cell_type")),
+            "source": cell.get("input") if cell.get("cell_type") == "code" else cell.get("source"),
+        }
+        for cell in cells
+    ]
 
 
 def _cell(cell: Any, number: int) -> Any:
@@ -92,18 +109,3 @@ def _pictures(attachments: Any) -> dict[str, Any]:
         if kept and name.isprintable():
             pictures[name] = kept
     return pictures
-
-
-def _with_ids(notebook: Any) -> Any:
-    """The notebook with a valid id for each cell, its own where it has one: the same file gives the same ids."""
-    seen: set[str] = set()
-    for index, cell in enumerate(notebook.cells):
-        name, suffix = cell["id"], 0
-        if not isinstance(name, str) or not _NAME.fullmatch(name) or name in seen:
-            name = f"cell-{index}"
-        while name in seen:
-            suffix += 1
-            name = f"cell-{index}-{suffix}"
-        cell["id"] = name
-        seen.add(name)
-    return notebook

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from course_lib.course import SETTINGS_FILE, CourseError
-from course_lib.grading.foreign_notebook import parse_notebook
+from course_lib.grading.foreign_notebook import parse_notebook, with_ids
 from course_lib.grading.notebook import new_cell, write_notebook
 
 # A notebook without its outputs has some hundred KB; with figures, a few MB.
@@ -177,7 +177,7 @@ def repair(notebook: Any, released: Any) -> Any:
             stood[name] = len(kept)
         kept.append(cell)
     notebook.cells = _merge(kept, stood, ours)
-    return _with_unique_ids(notebook)
+    return with_ids(notebook)
 
 
 def _of_kind(cell: Any, kind: str) -> Any:
@@ -201,15 +201,6 @@ def _merge(kept: list[Any], stood: dict[str, int], ours: dict[str, Any]) -> list
     for index, cell in enumerate(kept):
         merged += [cell, *behind.get(index, [])]
     return merged
-
-
-def _with_unique_ids(notebook: Any) -> Any:
-    seen: set[str] = set()
-    for index, cell in enumerate(notebook.cells):
-        if cell.get("id", "") in seen or not cell.get("id"):
-            cell["id"] = f"cell-{index}"
-        seen.add(cell["id"])
-    return notebook
 
 
 def _choose(submission: Submission, problem_set: str, graded: set[str]) -> Path:
