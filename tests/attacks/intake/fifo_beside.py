@@ -12,6 +12,7 @@ def hand_in(folder, notebook):
     os.mkfifo(folder / "timestamp.txt")
     place = os.getcwd()
     os.chdir(folder)
-    socket.socket(socket.AF_UNIX).bind("s")
+    with socket.socket(socket.AF_UNIX) as bound:
+        bound.bind("s")
     os.chdir(place)
     write_notebook(notebook, folder / "mini.ipynb")
