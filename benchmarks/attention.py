@@ -29,7 +29,7 @@ from course_lib import attention
 D = 64
 LENGTHS = (1024, 4096, 16384)
 RESULT = Path(__file__).with_suffix(".md")
-# A pair is timed for about so long, though at least 3 and at most 31 times.
+# A pair is timed for about so long.
 SECONDS = 1.5
 
 Call = Callable[[], object]
@@ -145,25 +145,34 @@ def times(causal: bool, n: int) -> dict[str, dict[str, float]]:
 
 def in_turn(way: Call, other: Call) -> dict[str, float]:
     """Medians over the turns: the way's time in ms, and its ratio to the other's."""
+    # The first call loads what it needs.
+    way(), other()
+    both = seconds(way, 1) + seconds(other, 1)
+    # A turn of a quick pair is several calls, so that what a pause makes cold doesn't count.
+    calls = max(round(SECONDS / 40 / both), 1)
+    # A slow pair has one turn, others at least three.
+    count = min(max(round(SECONDS / both / calls), 1 if both > 3 * SECONDS else 3), 31)
     turns: list[tuple[float, float]] = []
-    started = seconds(way) + seconds(other)
-    for turn in range(min(max(int(SECONDS / started), 3), 31)):
+    for turn in range(count):
         # Each goes first as often as second.
-        pair = [seconds(call) for call in ((way, other) if turn % 2 else (other, way))]
-        turns.append((pair[0], pair[1]) if turn % 2 else (pair[1], pair[0]))
+        first, second = (way, other) if turn % 2 else (other, way)
+        pair = seconds(first, calls), seconds(second, calls)
+        turns.append(pair if turn % 2 else pair[::-1])
     return {
         "ms": 1e3 * statistics.median(ours for ours, _ in turns),
         "ratio": statistics.median(ours / theirs for ours, theirs in turns),
     }
 
 
-def seconds(call: Call) -> float:
-    """By the clock on the wall."""
+def seconds(call: Call, calls: int) -> float:
+    """Of one call: with one thread those that the processor spent on it, else by the clock on the wall."""
+    clock = time.process_time if os.environ.get("OMP_NUM_THREADS") == "1" else time.perf_counter
     # Threads of the call before go on spinning for a while, and would take a core from this one.
     time.sleep(0.03)
-    started = time.perf_counter()
-    call()
-    return time.perf_counter() - started
+    started = clock()
+    for _ in range(calls):
+        call()
+    return (clock() - started) / calls
 
 
 def memory(causal: bool, n: int, way: str) -> dict[str, float]:
@@ -225,9 +234,10 @@ def page(measured: dict[Setting, Any], on_gpu: dict[str, Any] | None) -> str:
         "# How fast attention is",
         "",
         f"`make bench` wrote this page. d = {D}, float32, one head. Times in ms, the median over turns; in brackets,",
-        "the median of the ratios to torch's fused kernel, which took turns with it. Memory: growth of the",
-        "process's peak of resident memory in one call, in MiB, the output counted in. On a machine that others",
-        "use at the same time, ratios are worth more than times, and times of several threads the least.",
+        "the median of the ratios to torch's fused kernel, which took turns with it. With one thread it is the",
+        "processor's time, which other programs hardly touch, else the clock's: of several threads, trust what an",
+        "idle machine gives. Memory: growth of the process's peak of resident memory in one call, in MiB, the",
+        "output counted in.",
         "",
         *machine(),
         "",
