@@ -1,4 +1,4 @@
-"""Builds the book: every chapter executed, no warning let through, no stale number left standing."""
+"""Builds the book in its languages: every chapter executed, no warning let through, no stale number left standing."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -18,7 +19,6 @@ from pathlib import Path
 from course_lib.course import LANGUAGES, Course, CourseError
 
 STATE_FILE = "book-state.json"
-LOG_FILE = "book.log"
 # Sphinx's warnings, and the last line of the traceback of a cell that failed.
 WARNING = re.compile(r"(^|: )(WARNING|ERROR|CRITICAL): |^\w*(Error|Exception|Warning): ")
 COLOUR = re.compile(r"\x1b\[[\d;]*m")
@@ -26,13 +26,16 @@ SHOWN_WARNINGS = 5
 MADE = {".pyc", ".mo"}  # files that appear beside their sources
 
 # Runs in a process of its own: Sphinx changes global state, and its output goes to the log.
+# MyST-NB would put its results beside the pages, and those of English are among the pages of Korean.
 BUILD = """
 import sys
+import myst_nb.sphinx_ext
 from jupyter_book.sphinx import build_sphinx
 from sphinx.util.console import nocolor
 nocolor()
-source, output, doctrees, config, toc = sys.argv[1:]
-overrides = {"external_toc_path": toc, "latex_individualpages": False}
+source, output, doctrees, cache, executed, config, toc = sys.argv[1:]
+myst_nb.sphinx_ext.OUTPUT_FOLDER = executed
+overrides = {"external_toc_path": toc, "latex_individualpages": False, "nb_execution_cache_path": cache}
 result = build_sphinx(source, output, noconfig=True, path_config=config, doctreedir=doctrees,
                       confoverrides=overrides, warningiserror=True, keep_going=True)
 sys.exit(0 if result == 0 else 1)
@@ -48,21 +51,37 @@ class SiteReport:
     pages: dict[str, Path]
     rebuilt: bool
     seconds: float
-    log: Path
+    logs: list[Path]
 
 
 @dataclass(frozen=True)
 class _Edition:
-    """One language of the book: its source tree and where its pages go."""
+    """One language of the book: its source tree, where its pages go, and what is kept of a build."""
 
     language: str
     source: Path
     html: Path
-    doctrees: Path
+    build: Path
 
     @property
     def settings(self) -> tuple[Path, Path]:
         return self.source / "_config.yml", self.source / "_toc.yml"
+
+    @property
+    def doctrees(self) -> Path:
+        return self.build / ".doctrees" / self.language
+
+    @property
+    def cache(self) -> Path:
+        return self.build / ".jupyter_cache" / self.language
+
+    @property
+    def executed(self) -> Path:
+        return self.build / "jupyter_execute" / self.language
+
+    @property
+    def log(self) -> Path:
+        return self.build / f"book-{self.language}.log"
 
 
 def build_site(course: Course) -> SiteReport:
@@ -73,28 +92,27 @@ def build_site(course: Course) -> SiteReport:
     """
     started = time.monotonic()
     editions = _editions(course)
-    log = course.build / LOG_FILE
     state = _state(course, editions)
-    rebuilt = not _is_built(course, editions, state)
-    if rebuilt:
-        _remove_stale(course, state)
-        _write_state(course, {"code": state["code"]})  # until the build has succeeded
-        log.write_text("", encoding="utf-8")
-        for edition in editions:
-            _build(course, edition, log)
-        _write_state(course, state)
-    pages = {edition.language: edition.html / "index.html" for edition in editions}
-    return SiteReport(pages=pages, rebuilt=rebuilt, seconds=time.monotonic() - started, log=log)
+    _remove_stale(course, state)
+    due = [edition for edition in editions if not _is_built(course, edition, state)]
+    if due:
+        _build_all(course, due, state)
+    return SiteReport(
+        pages={edition.language: edition.html / "index.html" for edition in editions},
+        rebuilt=bool(due),
+        seconds=time.monotonic() - started,
+        logs=[edition.log for edition in editions],
+    )
 
 
 def _editions(course: Course) -> list[_Edition]:
     """Korean lies at the root of the course, other languages in their folder of `book/`."""
-    html, doctrees = course.build / "html", course.build / ".doctrees"
-    editions = [_Edition("ko", course.root, html, doctrees / "ko")]
+    html = course.build / "html"
+    editions = [_Edition("ko", course.root, html, course.build)]
     for language in LANGUAGES:
         source = course.root / "book" / language
         if language != "ko" and (source / "_config.yml").is_file():
-            editions.append(_Edition(language, source, html / language, doctrees / language))
+            editions.append(_Edition(language, source, html / language, course.build))
     for path in (file for edition in editions for file in edition.settings):
         if not path.is_file():
             raise CourseError(f"The book needs {path}, which is missing. Restore that file and build again.")
@@ -105,16 +123,16 @@ def _editions(course: Course) -> list[_Edition]:
 
 
 def _state(course: Course, editions: list[_Edition]) -> dict[str, str]:
-    """Digests of what decides the results of cells, the make of every page, and the text of single pages."""
+    """Digests of what decides the results of cells, the make of every page, and the text of each language."""
     root = course.root
     code = [*_files(root / "course_lib"), root / "requirements.lock"]
-    text = [path for language in LANGUAGES for path in _files(root / "book" / language)]
+    text = {edition.language: _files(root / "book" / edition.language) for edition in editions}
     make = [*_files(root / "book" / "theme"), *(path for edition in editions for path in edition.settings)]
-    names = [path.relative_to(root).as_posix() for path in text]
+    names = [path.relative_to(root).as_posix() for paths in text.values() for path in paths]
     return {
         "code": _digest(course, code, f"Python {sys.version}", f"torch {_version('torch')}"),
         "make": _digest(course, make, *names),
-        "text": _digest(course, text),
+        **{language: _digest(course, paths) for language, paths in text.items()},
     }
 
 
@@ -141,17 +159,14 @@ def _version(package: str) -> str:
 # What the last build left
 
 
-def _is_built(course: Course, editions: list[_Edition], state: dict[str, str]) -> bool:
-    return _read_state(course) == state and all(
-        (edition.html / "index.html").is_file() for edition in editions
-    )
+def _is_built(course: Course, edition: _Edition, state: dict[str, str]) -> bool:
+    """Whether the pages of a language are those of its text, after what is stale has been removed."""
+    same = _read_state(course).get(edition.language) == state[edition.language]
+    return same and (edition.html / "index.html").is_file()
 
 
 def _remove_stale(course: Course, state: dict[str, str]) -> None:
-    """Results go where the code changed; pages go there too, and where their make changed or a build failed.
-
-    (Sphinx doesn't repeat the warnings of a page that it has read in a build that failed.)
-    """
+    """Results go where the code changed; pages go there too, and where their make changed."""
     last = _read_state(course)
     course.build.mkdir(exist_ok=True)
     if last.get("code") != state["code"]:
@@ -159,6 +174,7 @@ def _remove_stale(course: Course, state: dict[str, str]) -> None:
     if any(last.get(key) != state[key] for key in ("code", "make")):
         shutil.rmtree(course.build / "html", ignore_errors=True)
         shutil.rmtree(course.build / ".doctrees", ignore_errors=True)
+        _write_state(course, {key: state[key] for key in ("code", "make")})
 
 
 def _read_state(course: Course) -> dict[str, str]:
@@ -176,16 +192,32 @@ def _write_state(course: Course, state: dict[str, str]) -> None:
 # Building
 
 
-def _build(course: Course, edition: _Edition, log: Path) -> None:
-    arguments = [edition.source, edition.html, edition.doctrees, *edition.settings]
-    with log.open("a", encoding="utf-8") as file:
-        _run(course, ["-c", WARM_UP], file.fileno())
-        status = _run(course, ["-c", BUILD, *map(str, arguments)], file.fileno())
-    if status != 0:
+def _build_all(course: Course, editions: list[_Edition], state: dict[str, str]) -> None:
+    """Builds side by side, as cells of one kernel leave processors idle; what has succeeded is noted even so."""
+    _run(course, ["-c", WARM_UP], subprocess.DEVNULL)
+    done = _read_state(course)
+    for edition in editions:
+        if done.pop(edition.language, None) is None:
+            # Sphinx doesn't repeat the warnings of a page that it has read in a build that failed.
+            shutil.rmtree(edition.doctrees, ignore_errors=True)
+    _write_state(course, done)  # until a build has succeeded
+    with ThreadPoolExecutor() as pool:
+        succeeded = list(pool.map(lambda edition: _build(course, edition), editions))
+    built = {e.language: state[e.language] for e, good in zip(editions, succeeded, strict=True) if good}
+    _write_state(course, done | built)
+    for edition in (edition for edition in editions if edition.language not in built):
         raise CourseError(
-            f"The book ({edition.language}) could not be built: {_warnings(course, log)} "
-            f"Correct that and build again; the whole log is {log}."
+            f"The book ({edition.language}) could not be built: {_warnings(course, edition.log)} "
+            f"Correct that and build again; the whole log is {edition.log}."
         )
+
+
+def _build(course: Course, edition: _Edition) -> bool:
+    """Whether the build succeeded; Sphinx says why not in the log."""
+    folders = [edition.source, edition.html, edition.doctrees, edition.cache, edition.executed]
+    arguments = [str(path) for path in (*folders, *edition.settings)]
+    with edition.log.open("w", encoding="utf-8") as file:
+        return _run(course, ["-c", BUILD, *arguments], file.fileno()) == 0
 
 
 def _run(course: Course, arguments: list[str], output: int) -> int:
