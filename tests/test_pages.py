@@ -17,14 +17,20 @@ import pytest
 from fontTools.ttLib import TTFont
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from course_lib.course import read_course
+from course_lib.course import LANGUAGES, read_course
 from course_lib.release.site import build_site
 
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[1]
 HTML = ROOT / "_build" / "html"
-CHAPTERS = ("index", "computation", "scaling", "worked-example", "check")
+PAGES = [
+    (language, name)
+    for language in LANGUAGES
+    for name in sorted(p.stem for p in (ROOT / "book" / language).glob("*.md"))
+]
+FOLDERS = {"ko": "book/ko/", "en": "en/"}
+SEARCHES = {"ko": "search.html", "en": "en/search.html"}
 SCREENS = [(1280, "light"), (1280, "dark"), (360, "light"), (360, "dark")]
 # Written into the theme's templates, out of reach of a catalogue.
 KEPT_IN_ENGLISH = ("Main", "Page", "Toggle primary sidebar", "Toggle secondary sidebar")
@@ -96,37 +102,46 @@ class Visit:
             self.complaints.append(text)
 
 
-def chapter(name: str) -> str:
-    return f"book/ko/{name}.html"
+def chapter(name: str, language: str = "ko") -> str:
+    return f"{FOLDERS[language]}{name}.html"
+
+
+def has_formulas(language: str, name: str) -> bool:
+    return "$" in (ROOT / "book" / language / f"{name}.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(("width", "scheme"), SCREENS)
-@pytest.mark.parametrize("name", CHAPTERS)
-def test_page_loads_cleanly_and_fits(browser: Browser, site: str, name: str, width: int, scheme: str) -> None:
-    visit = Visit(browser, site, chapter(name), width, scheme)
+@pytest.mark.parametrize(("language", "name"), PAGES)
+def test_page_loads_cleanly_and_fits(
+    browser: Browser, site: str, language: str, name: str, width: int, scheme: str
+) -> None:
+    visit = Visit(browser, site, chapter(name, language), width, scheme)
     page = visit.page
     assert visit.complaints == []
     for folded in page.locator("details").all():
         folded.evaluate("element => element.open = true")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert page.evaluate(CUT_OFF) == []
-    assert page.evaluate("document.documentElement.lang") == "ko"
+    assert page.evaluate("document.documentElement.lang") == language
     assert page.evaluate("document.documentElement.dataset.theme") == scheme
-    assert page.locator("article math").count() > 0
+    assert bool(page.locator("article math").count()) is has_formulas(language, name)
     sizes = page.locator("article math").evaluate_all(
         "found => found.map(math => math.getBoundingClientRect().width)"
     )
-    assert min(sizes) > 0
-    assert page.evaluate(
-        "[...document.fonts].some(font => font.family.includes('Math') && font.status == 'loaded')"
-    )
+    assert min(sizes, default=1) > 0
+    if has_formulas(language, name):
+        assert page.evaluate(
+            "[...document.fonts].some(font => font.family.includes('Math') && font.status == 'loaded')"
+        )
     assert page.locator("article img:not([alt]), article img[alt='']").count() == 0
     page.close()
 
 
-@pytest.mark.parametrize("name", CHAPTERS)
-def test_page_has_text_instead_of_marks_and_labels(browser: Browser, site: str, name: str) -> None:
-    page = Visit(browser, site, chapter(name)).page
+@pytest.mark.parametrize(("language", "name"), PAGES)
+def test_page_has_text_instead_of_marks_and_labels(
+    browser: Browser, site: str, language: str, name: str
+) -> None:
+    page = Visit(browser, site, chapter(name, language)).page
     prose = page.evaluate(
         """() => {
             const article = document.querySelector("article").cloneNode(true);
@@ -150,8 +165,46 @@ def test_page_speaks_korean_around_the_text(browser: Browser, site: str) -> None
     page.close()
 
 
-def test_tabs_switch_by_keyboard(browser: Browser, site: str) -> None:
-    page = Visit(browser, site, chapter("computation")).page
+@pytest.mark.parametrize(
+    "name", [name for language, name in PAGES if language == "en"] + ["search", "genindex"]
+)
+def test_english_page_has_no_korean_but_what_says_so(browser: Browser, site: str, name: str) -> None:
+    page = Visit(browser, site, chapter(name, "en")).page
+    korean = page.evaluate(
+        """() => {
+            document.querySelectorAll("[lang=ko], script").forEach(element => element.remove());
+            return document.documentElement.outerHTML.match(/[가-힣]+/g) || [];
+        }"""
+    )
+    assert korean == []
+    page.close()
+
+
+@pytest.mark.parametrize("name", [name for language, name in PAGES if language == "ko"] + ["search"])
+def test_language_switch_keeps_the_page(browser: Browser, site: str, name: str) -> None:
+    korean, english = (
+        SEARCHES[language] if name == "search" else chapter(name, language) for language in LANGUAGES
+    )
+    visit = Visit(browser, site, korean, width=360)
+    page = visit.page
+    for here, there, language in ((korean, english, "en"), (english, korean, "ko")):
+        links = page.locator("head link[rel=alternate][hreflang]").evaluate_all(
+            "found => Object.fromEntries(found.map(link => [link.hreflang, link.href]))"
+        )
+        assert page.url == site + here
+        assert links == {"ko": site + korean, "en": site + english}
+        switch = page.locator(f"a[hreflang={language}]")
+        assert switch.get_attribute("lang") == language
+        switch.click()
+        page.wait_for_url(site + there)
+        assert page.evaluate("document.documentElement.lang") == language
+    assert visit.complaints == []
+    page.close()
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_tabs_switch_by_keyboard(browser: Browser, site: str, language: str) -> None:
+    page = Visit(browser, site, chapter("computation", language)).page
     tabs = page.locator(".sd-tab-set").first
     assert tabs.locator("label").all_inner_texts() == ["NumPy", "PyTorch", "course_lib"]
     panels = tabs.locator(".sd-tab-content")
@@ -165,8 +218,9 @@ def test_tabs_switch_by_keyboard(browser: Browser, site: str) -> None:
     page.close()
 
 
-def test_answers_unfold_by_keyboard(browser: Browser, site: str) -> None:
-    page = Visit(browser, site, chapter("check")).page
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_answers_unfold_by_keyboard(browser: Browser, site: str, language: str) -> None:
+    page = Visit(browser, site, chapter("check", language)).page
     answers = page.locator("details.sd-dropdown")
     assert answers.count() == 7
     for answer in answers.all():
@@ -178,9 +232,16 @@ def test_answers_unfold_by_keyboard(browser: Browser, site: str) -> None:
     page.close()
 
 
-@pytest.mark.parametrize("query", ["가중", "지수", "행렬", "출력", "가중합", "Softmax", "mask"])
-def test_search_finds(browser: Browser, site: str, query: str) -> None:
-    visit = Visit(browser, site, f"search.html?q={quote(query)}")
+@pytest.mark.parametrize(
+    ("language", "query"),
+    [("ko", query) for query in ("가중", "지수", "행렬", "출력", "가중합", "Softmax", "mask")]
+    + [
+        ("en", query)
+        for query in ("weighted sum", "weights", "exponentiate", "matrix", "output", "softmax", "mask")
+    ],
+)
+def test_search_finds(browser: Browser, site: str, language: str, query: str) -> None:
+    visit = Visit(browser, site, f"{SEARCHES[language]}?q={quote(query)}")
     visit.page.locator("#search-results li").first.wait_for()
     assert visit.complaints == []
     visit.page.close()
@@ -192,11 +253,14 @@ def test_first_page_leads_to_the_first_chapter(browser: Browser, site: str) -> N
     visit.page.close()
 
 
-def test_fonts_have_every_syllable_of_the_pages(site: str) -> None:
-    texts = "".join(path.read_text(encoding="utf-8") for path in HTML.rglob("*.html"))
-    script = (HTML / "_static" / "translations.js").read_text(encoding="utf-8")
-    texts += re.sub(r"\\u(\w{4})", lambda code: chr(int(code[1], 16)), script)
+@pytest.mark.parametrize(("language", "pages"), [("ko", "book/ko/*.html"), ("en", "*.html")])
+def test_fonts_have_every_syllable_of_the_pages(site: str, language: str, pages: str) -> None:
+    root = HTML if language == "ko" else HTML / language
+    texts = "".join(path.read_text(encoding="utf-8") for path in (*root.glob(pages), root / "search.html"))
+    for script in root.glob("_static/translations.js"):
+        texts += re.sub(r"\\u(\w{4})", lambda code: chr(int(code[1], 16)), script.read_text(encoding="utf-8"))
     syllables = {ord(letter) for letter in re.findall("[가-힣]", texts)}
+    assert syllables
     for name in ("hangul.woff2", "hangul-bold.woff2"):
-        with TTFont(HTML / "_static" / "fonts" / name) as font:
+        with TTFont(root / "_static" / "fonts" / name) as font:
             assert syllables - set(font.getBestCmap()) == set()

@@ -48,6 +48,7 @@ def course(tmp_path: Path) -> Course:
     (tmp_path / "_toc.yml").write_text(
         "format: jb-book\nroot: book/ko/index\nchapters:\n  - file: book/ko/second\n", encoding="utf-8"
     )
+    shutil.copy(ROOT / "book" / "references.bib", tmp_path / "book")
     (tmp_path / "book" / "ko").mkdir()
     (tmp_path / "course_lib").mkdir()
     course = Course(root=tmp_path)
@@ -126,7 +127,7 @@ def test_build_site_refuses_until_the_fault_is_mended(course: Course, addition: 
         with pytest.raises(CourseError, match=complaint) as refusal:
             build_site(course)
         assert "second" in str(refusal.value)
-        assert str(course.build / "book.log") in str(refusal.value)
+        assert str(course.build / "book-ko.log") in str(refusal.value)
     write(course, "book/ko/second.md", SECOND)
     assert build_site(course).rebuilt
 
@@ -136,6 +137,53 @@ def test_build_site_names_a_missing_file(course: Course) -> None:
     with pytest.raises(CourseError, match=r"_toc\.yml, which is missing"):
         build_site(course)
     assert not course.build.exists()
+
+
+@pytest.fixture
+def english(course: Course) -> Course:
+    """The same course with a book in English, too."""
+    (course.root / "book" / "en").mkdir()
+    shutil.copy(ROOT / "book" / "en" / "_config.yml", course.root / "book" / "en")
+    write(course, "book/en/_toc.yml", "format: jb-book\nroot: index\nchapters:\n  - file: second\n")
+    write(
+        course,
+        "book/en/index.md",
+        INDEX.replace("첫 장", "First chapter").replace("가중합은", "By").replace("로 나눈다", ""),
+    )
+    write(course, "book/en/second.md", SECOND.replace("둘째 장", "Second chapter").replace("글이다", "Text"))
+    return course
+
+
+@pytest.mark.slow
+def test_build_site_builds_only_the_language_that_changed(english: Course) -> None:
+    report = build_site(english)
+    html = english.build / "html"
+    pages = {"ko": html / "book" / "ko" / "index.html", "en": html / "en" / "index.html"}
+    texts = {language: path.read_text(encoding="utf-8") for language, path in pages.items()}
+    assert report.pages == {"ko": html / "index.html", "en": pages["en"]}
+    assert 'href="../../en/index.html" hreflang="en"' in texts["ko"]
+    assert 'href="../book/ko/index.html" hreflang="ko"' in texts["en"]
+    assert '<html lang="en"' in texts["en"]
+    assert not list(html.rglob("jupyter_execute"))
+    assert not list(html.rglob(".jupyter_cache"))
+
+    def built() -> dict[str, int]:
+        return {language: path.stat().st_mtime_ns for language, path in pages.items()}
+
+    before = built()
+    write(english, "book/en/index.md", INDEX + "\nOne more line.\n")
+    build_site(english)
+    assert built()["ko"] == before["ko"]
+    assert "One more line" in pages["en"].read_text(encoding="utf-8")
+
+    before = built()
+    write(english, "book/en/second.md", f"{SECOND}\n{{ref}}`nowhere`\n")
+    for _ in range(2):
+        with pytest.raises(CourseError, match=r"The book \(en\) could not be built: .*nowhere"):
+            build_site(english)
+    write(english, "book/en/second.md", SECOND)
+    assert build_site(english).rebuilt
+    assert built()["ko"] == before["ko"]
 
 
 @pytest.fixture
