@@ -8,6 +8,7 @@ from pybtex.database import Entry
 from pybtex.plugin import register_plugin
 from pybtex.style.formatting.unsrt import Style
 from pybtex.style.labels import BaseLabelStyle
+from pybtex.style.sorting import BaseSortingStyle
 from sphinx.application import Sphinx
 
 
@@ -19,14 +20,25 @@ class AuthorAndYear(BaseLabelStyle):
     """`Vaswani 2017`: the first author's last name, and the year."""
 
     def format_labels(self, sorted_entries: Iterable[Entry]) -> Iterator[str]:
-        for entry in sorted_entries:
-            first = entry.persons["author"][0]
-            name = " ".join([*first.prelast_names, *first.last_names])
-            yield f"{name.translate({ord('{'): None, ord('}'): None})} {entry.fields['year']}"
+        return map(_label, sorted_entries)
+
+
+class ByLabel(BaseSortingStyle):
+    """As readers look them up: by that label."""
+
+    def sorting_key(self, entry: Entry) -> str:
+        return _label(entry).lower()
 
 
 class CourseStyle(Style):
     """Entries as in BibTeX's plain style, with labels that say who and when."""
 
     default_label_style = AuthorAndYear
-    default_sorting_style = "author_year_title"
+    default_sorting_style = ByLabel
+
+
+def _label(entry: Entry) -> str:
+    first = entry.persons["author"][0]
+    # A team's name stands in braces, so that it isn't taken apart.
+    name = " ".join([*first.prelast_names, *first.last_names]).strip("{}")
+    return f"{name} {entry.fields['year']}"

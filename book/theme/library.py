@@ -23,7 +23,7 @@ import course_lib
 
 LABEL = re.compile(r"(Errors and source|Options and errors|Errors|Source): ")
 OPENING = re.compile(r"Returns\b|Options and errors\b|Errors\b|Source\b")
-PARAMETER = re.compile(r"(?P<names>[a-z_]\w*(?:, [a-z_]\w*)*): ")
+PARAMETER = re.compile(r"(?P<names>[a-z_]\w*(?:, [a-z_]\w*)*)(?P<colon>:?) ")
 WITHIN = re.compile(r"(?<=\. )(?=Errors: |Source: |[a-z]\w*: )")
 CODE = re.compile(r"(`[^`]+`)")
 MARKUP = re.compile(r"([*_<>\[\]|$#\\])")
@@ -90,7 +90,7 @@ def _signature(thing: Any) -> str:
     """As it stands in the source: the annotations are texts there, which `inspect` would put in quotes."""
     signature = inspect.signature(thing)
     kept = [
-        parameter.replace(annotation=_Bare(parameter.annotation))
+        parameter.replace(annotation=_Bare(parameter.annotation), default=_default(parameter.default))
         for name, parameter in signature.parameters.items()
         if name != "self"
     ]
@@ -103,11 +103,20 @@ def _signature(thing: Any) -> str:
     )
 
 
-class _Bare(str):
-    """A text that stands in a signature without quotes."""
+def _default(value: Any) -> Any:
+    # A function would show where it lies in memory.
+    return _Bare(value.__name__) if inspect.isfunction(value) else value
+
+
+class _Bare:
+    """An annotation that stands in a signature without quotes."""
+
+    def __init__(self, annotation: Any) -> None:
+        # A named tuple wraps the texts of its annotations.
+        self.text = getattr(annotation, "__forward_arg__", annotation)
 
     def __repr__(self) -> str:
-        return str(self)
+        return str(self.text)
 
 
 def _parameters(thing: Any) -> tuple[str, ...]:
@@ -123,11 +132,11 @@ def to_markdown(doc: str, parameters: tuple[str, ...]) -> Iterator[str]:
         if paragraph.startswith("    "):
             yield from ("```text", *inspect.cleandoc(paragraph).split("\n"), "```", "")
             continue
-        for item in _items(paragraph, parameters):
+        for number, item in enumerate(_items(paragraph, parameters)):
             named = _named(item, parameters)
-            if named:
+            if named and (named["colon"] or number):
                 names = ", ".join(f"`{name}`" for name in named["names"].split(", "))
-                yield f"- {names}: {_marked(item[named.end() :])}"
+                yield f"- {names}{named['colon']} {_marked(item[named.end() :])}"
             else:
                 yield from ("", _labelled(item), "")
         yield ""
@@ -138,12 +147,19 @@ def _items(paragraph: str, parameters: tuple[str, ...]) -> list[str]:
     pieces: list[str] = []
     for line in paragraph.split("\n"):
         for part in WITHIN.split(line):
-            starts = OPENING.match(part) or _named(part, parameters)
-            if pieces and not starts:
-                pieces[-1] += (" " if not pieces[-1].endswith(" ") else "") + part
+            if pieces and not _starts(part, pieces[-1], parameters):
+                pieces[-1] = f"{pieces[-1].rstrip()} {part}"
             else:
                 pieces.append(part)
     return pieces
+
+
+def _starts(text: str, before: str, parameters: tuple[str, ...]) -> bool:
+    """Whether a new piece starts here: after a sentence about a parameter, also with another sentence."""
+    after_sentence = before.rstrip().endswith(".")
+    named = PARAMETER.match(text) if _named(text, parameters) else None
+    another = after_sentence and _named(before, parameters) is not None and text[:1].isupper()
+    return bool(OPENING.match(text) or another or (named and (named["colon"] or after_sentence)))
 
 
 def _named(text: str, parameters: tuple[str, ...]) -> re.Match[str] | None:
