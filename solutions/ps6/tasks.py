@@ -650,7 +650,7 @@ def random_qkv(rng, n_k=7):
 def with_a_winner(inputs, *, query=-1, key=-1):
     """The inputs with a Key that outshines the others for one Query, by default the last for the last."""
     winner = inputs["q"][query] / np.linalg.norm(inputs["q"][query])
-    inputs["k"][key] = 9 * winner
+    inputs["k"][key] = 4 * winner
     return inputs
 
 
@@ -714,7 +714,7 @@ def draw_extreme_scores(rng):
 
 
 def draw_scales(rng):
-    return [{**random_qkv(rng), "block_size": 3, "scale": scale} for scale in (0.25, 0.0)]
+    return [{**with_a_winner(random_qkv(rng)), "block_size": 3, "scale": scale} for scale in (0.25, 0.0)]
 
 
 def draw_long_sequence(rng):
