@@ -18,7 +18,7 @@ import traceback
 import tracemalloc
 import warnings
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -96,7 +96,7 @@ class Case:
     part: str
     inputs: Inputs
     right: Outcome
-    mistakes: dict[str, Outcome]
+    mistakes: Mapping[str, Outcome]
 
 
 @dataclass(frozen=True)

@@ -102,9 +102,7 @@ class Hall:
         cases = [
             case
             for task in self.exam.bank.tasks
-            for case in draw_cases(
-                task, seed_of(self.exam, student, task.name), rounds=ROUNDS, named=False
-            ).cases
+            for case in draw_cases(task, seed_of(self.exam, student, task.name), rounds=ROUNDS).cases
         ]
         values = [float(value) for case in cases for value in case.inputs["x"].ravel()]
         return [form for value in values for form in (f"{value:.6f}"[:-1], value.hex())]

@@ -6,7 +6,7 @@ import hashlib
 import importlib.util
 import inspect
 import linecache
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
@@ -14,7 +14,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from course_lib.checks import PLAIN, Case, Function, Inputs, PartInfo, TaskCases, Text, Way, call
+from course_lib.checks import PLAIN, Case, Function, Inputs, Outcome, PartInfo, TaskCases, Text, Way, call
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ def variant(reference: Callable[..., Any], name: str, *edits: tuple[str, str]) -
     # inspect.getsource and tracebacks find the variant's lines as they find a file's.
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
     made: dict[str, Any] = {}
-    exec(compile(source, file, "exec"), reference.__globals__, made)
+    exec(compile(source, file, "exec", dont_inherit=True), reference.__globals__, made)
     return cast("Callable[..., Any]", made[name])
 
 
@@ -144,7 +144,7 @@ def load_bank_text(text: str, name: str) -> Bank:
     # inspect.getsource and tracebacks find its lines as they find a file's.
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     module = ModuleType(f"tasks_of_{name}")
-    exec(compile(text, file, "exec"), module.__dict__)
+    exec(compile(text, file, "exec", dont_inherit=True), module.__dict__)
     return _bank_of(module, file)
 
 
@@ -160,19 +160,18 @@ def visible_cases(bank: Bank) -> list[TaskCases]:
     return [draw_cases(task, f"visible/{bank.name}/{task.name}".encode()) for task in bank.tasks]
 
 
-def draw_cases(task: Task, seed: bytes, *, rounds: int = 1, named: bool = True) -> TaskCases:
+def draw_cases(task: Task, seed: bytes, *, rounds: int = 1) -> TaskCases:
     """Cases of every part, drawn anew from the seed, with what the reference and each mistake give for them.
 
-    Without `named` the mistakes are left out, which is quicker where an answer turns out to be right.
+    What a mistake gives for a case is computed when it is asked for: never, where an answer turns out to be right.
     """
-    mistakes = task.mistakes if named else ()
     numbers = np.frombuffer(hashlib.sha256(seed).digest(), dtype=np.uint32).tolist()
     frame = TaskCases(
         name=task.name,
         signature=f"{task.name}{inspect.signature(task.reference)}",
         required=_required(task.reference),
         parts=tuple(PartInfo(part.name, part.points, part.title) for part in task.parts),
-        hints={mistake.name: mistake.hint for mistake in mistakes},
+        hints={mistake.name: mistake.hint for mistake in task.mistakes},
         see=task.see,
         rtol=task.rtol,
         atol=task.atol,
@@ -182,7 +181,7 @@ def draw_cases(task: Task, seed: bytes, *, rounds: int = 1, named: bool = True) 
         memory=task.memory,
     )
     cases = [
-        _case(frame, task.reference, mistakes, part, inputs)
+        _case(frame, task, part, inputs)
         for index, part in enumerate(task.parts)
         for round_ in range(rounds)
         for inputs in part.draw(np.random.default_rng([*numbers, index, round_]))
@@ -190,18 +189,35 @@ def draw_cases(task: Task, seed: bytes, *, rounds: int = 1, named: bool = True) 
     return replace(frame, cases=tuple(cases))
 
 
-def _case(
-    frame: TaskCases, reference: Function, mistakes: tuple[Mistake, ...], part: Part, inputs: Inputs
-) -> Case:
+def _case(frame: TaskCases, task: Task, part: Part, inputs: Inputs) -> Case:
     return Case(
         part=part.name,
         inputs=inputs,
-        right=call(reference, frame.required, inputs, way=frame.way),
-        mistakes={
-            mistake.name: call(mistake.function, frame.required, inputs, way=frame.way, memory=frame.memory)
-            for mistake in mistakes
-        },
+        right=call(task.reference, frame.required, inputs, way=frame.way),
+        mistakes=_Mistakes({mistake.name: mistake.function for mistake in task.mistakes}, frame, inputs),
     )
+
+
+class _Mistakes(Mapping[str, Outcome]):
+    """What each mistake gives for some inputs, computed once and when it is asked for."""
+
+    def __init__(self, functions: dict[str, Function], frame: TaskCases, inputs: Inputs) -> None:
+        self._functions, self._frame, self._inputs = functions, frame, inputs
+        self._found: dict[str, Outcome] = {}
+
+    def __getitem__(self, name: str) -> Outcome:
+        if name not in self._found:
+            frame = self._frame
+            self._found[name] = call(
+                self._functions[name], frame.required, self._inputs, way=frame.way, memory=frame.memory
+            )
+        return self._found[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._functions)
+
+    def __len__(self) -> int:
+        return len(self._functions)
 
 
 def _required(function: Callable[..., Any]) -> tuple[str, ...]:

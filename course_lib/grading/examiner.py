@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import hmac
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,7 +17,7 @@ from typing import Any
 from course_lib.checks import Outcome, TaskCases, TooMuchMemory, decide, report
 from course_lib.grading.bank import Bank, Task, draw_cases
 from course_lib.grading.outputs import Outputs, error_output, graded_outputs
-from course_lib.grading.rooms import Ended, Lost, Room, Seat, TooLong, TooMuch
+from course_lib.grading.rooms import Call, Ended, Lost, Room, Seat, TooLong, TooMuch
 from course_lib.grading.verdicts import LIMITS
 
 # Each part is drawn so many times: what passes by luck once does not pass all.
@@ -134,11 +134,8 @@ class _Sitting:
         """The outputs of a graded cell: what the function of that name earns in the state that was kept."""
         task = self.exam.bank.task(name)
         seed = seed_of(self.exam, self.student, name)
-        cases = draw_cases(task, seed, rounds=ROUNDS, named=False)
-        outcomes = self._outcomes(task, cases, kept)
-        verdict = decide(cases, outcomes)
-        if verdict.points != task.points:
-            verdict = decide(draw_cases(task, seed, rounds=ROUNDS), outcomes)
+        cases = draw_cases(task, seed, rounds=ROUNDS)
+        verdict = decide(cases, self._outcomes(task, cases, kept))
         return graded_outputs(report(verdict, self.exam.language, hidden=True), verdict.points, count)
 
     def _outcomes(self, task: Task, cases: TaskCases, kept: _Kept) -> list[Outcome]:
@@ -160,22 +157,30 @@ class _Sitting:
         return outcomes
 
     def _ask(self, seat: Seat, task: Task, cases: TaskCases, outcomes: list[Outcome]) -> None:
-        for case in cases.cases[len(outcomes) :]:
-            seconds = self._seconds(task.seconds or self.exam.limits.call)
-            limit = task.memory if outcomes else None  # the first call may load a library
-            if limit is not None:
-                seat.forget_peak()
-            outcome = seat.call(
-                task.name,
-                cases.required,
-                case.inputs,
-                seconds=seconds,
-                way=task.way,
-                forbidden=task.forbidden,
-            )
-            if limit is not None and (seat.peak_memory() or 0) > limit:
-                outcome = Outcome(error=TooMuchMemory.__name__)
+        questions = [
+            Call(task.name, cases.required, case.inputs, task.way, task.forbidden)
+            for case in cases.cases[len(outcomes) :]
+        ]
+
+        def seconds() -> float:
+            return self._seconds(task.seconds or self.exam.limits.call)
+
+        answers = seat.calls(questions, seconds=seconds)
+        if task.memory is not None:
+            answers = self._measured(seat, task.memory, questions, seconds, measured=bool(outcomes))
+        for outcome in answers:
             outcomes.append(self._without_secrets(outcome, task))
+
+    def _measured(
+        self, seat: Seat, most: int, questions: list[Call], seconds: Callable[[], float], *, measured: bool
+    ) -> Iterator[Outcome]:
+        """Outcomes of calls that may use so many bytes each; the first may load a library, so it may use more."""
+        for question in questions:
+            seat.forget_peak()
+            outcome = seat.call(question, seconds=seconds())
+            too_much = measured and (seat.peak_memory() or 0) > most
+            yield Outcome(error=TooMuchMemory.__name__) if too_much else outcome
+            measured = True
 
     def _without_secrets(self, outcome: Outcome, task: Task) -> Outcome:
         """Without words that the submission could have chosen to show the inputs."""

@@ -116,10 +116,10 @@ class _Deadline:
 
 def _write(channel: socket.socket, data: memoryview, deadline: _Deadline) -> None:
     while data:
-        deadline.wait(channel, select.POLLOUT)
         try:
             sent = channel.send(data[:_PART], socket.MSG_DONTWAIT)
         except BlockingIOError:
+            deadline.wait(channel, select.POLLOUT)
             continue
         except OSError as error:
             raise WireError(f"the other side is gone ({error})") from error
@@ -129,10 +129,10 @@ def _write(channel: socket.socket, data: memoryview, deadline: _Deadline) -> Non
 def _read(channel: socket.socket, size: int, deadline: _Deadline) -> bytes:
     data = bytearray()
     while len(data) < size:
-        deadline.wait(channel, select.POLLIN)
         try:
             part = channel.recv(min(size - len(data), _PART), socket.MSG_DONTWAIT)
         except BlockingIOError:
+            deadline.wait(channel, select.POLLIN)
             continue
         except OSError as error:
             raise WireError(f"the other side is gone ({error})") from error
