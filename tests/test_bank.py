@@ -9,7 +9,7 @@ import pytest
 
 from course_lib.checks import PLAIN, judge
 from course_lib.course import find_course
-from course_lib.grading.bank import BankError, draw_cases, load_bank, variant, visible_cases
+from course_lib.grading.bank import BankError, draw_cases, load_bank, load_bank_text, variant, visible_cases
 
 ROOT = Path(__file__).parent.parent
 BANKS = {name: load_bank(ROOT / "solutions" / name) for name in find_course(ROOT).problem_sets}
@@ -162,3 +162,12 @@ def test_load_bank_says_what_is_missing(tmp_path):
     (tmp_path / "tasks.py").write_text("TASKS = []\n")
     with pytest.raises(BankError, match="must define BANK"):
         load_bank(tmp_path)
+
+
+def test_load_bank_text_gives_the_bank_that_load_bank_gives():
+    folder = ROOT / "tests" / "mini_course" / "solutions" / "mini"
+    bank, again = load_bank(folder), load_bank_text((folder / "tasks.py").read_text(encoding="utf-8"), "mini")
+    assert [draw_cases(task, b"seed").signature for task in again.tasks] == [
+        draw_cases(task, b"seed").signature for task in bank.tasks
+    ]
+    assert "numpy.ndarray" in draw_cases(bank.task("mean"), b"seed").signature
