@@ -145,12 +145,12 @@ def test_page_has_text_instead_of_marks_and_labels(
     prose = page.evaluate(
         """() => {
             const article = document.querySelector("article").cloneNode(true);
-            article.querySelectorAll("math, pre, code").forEach(element => element.remove());
+            article.querySelectorAll("math, pre, code, dt.sig").forEach(element => element.remove());
             return article.textContent;
         }"""
     )
     assert re.findall(r"\$|\\[a-z]+|\{[\w:]+\}|:::|\*\*", prose) == []
-    assert page.locator("article :is(h1, h2, h3)").count() > 1
+    assert page.locator("article :is(h1, h2, h3)").count() > 0
     page.close()
 
 
