@@ -274,6 +274,7 @@ def test_write_feedback_shows_nothing_hidden(workspace: Path, written: Feedback)
 
 def test_write_feedback_says_what_could_not_be_read(workspace: Path, written: Feedback) -> None:
     text = text_of(workspace, "student-003")
+    assert "What was handed in can't be read, so nothing was graded" in text
     assert "mini.ipynb is damaged: its JSON breaks off or is wrong at line 1" in text
     assert re.search(r"Total\s*0 / 7.5", text)
 

@@ -18,6 +18,11 @@ from course_lib.grading.workspace import Workspace, nbgrader_at_work, open_works
 
 Progress = Callable[[int, int, str], None]
 
+_NOT_READ = {
+    "ko": "낸 것을 읽을 수 없어 채점하지 못했습니다. 다음을 고쳐 다시 내세요: {reason}.",
+    "en": "What was handed in can't be read, so nothing was graded: {reason}.",
+}
+
 
 @dataclass(frozen=True)
 class Feedback:
@@ -100,6 +105,7 @@ def _without_notebook(place: Workspace, problem_set: str, graded: set[str]) -> t
 def _write_note(place: Workspace, problem_set: str, student: str, released: Any, note: str) -> None:
     cells = [cell.metadata.nbgrader for cell in released.cells if "nbgrader" in cell.metadata]
     nothing = Marks({cell.grade_id: Mark(0.0, float(cell.points)) for cell in cells if cell.grade}, {})
+    note = _NOT_READ[place.course.language].format(reason=note)
     text = page(
         None, nothing, problem_set=problem_set, student=student, language=place.course.language, note=note
     )
