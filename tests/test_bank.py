@@ -9,7 +9,15 @@ import pytest
 
 from course_lib.checks import PLAIN, judge
 from course_lib.course import find_course
-from course_lib.grading.bank import BankError, draw_cases, load_bank, load_bank_text, variant, visible_cases
+from course_lib.grading.bank import (
+    BankError,
+    draw_cases,
+    load_bank,
+    load_bank_text,
+    source_of,
+    variant,
+    visible_cases,
+)
 
 ROOT = Path(__file__).parent.parent
 BANKS = {name: load_bank(ROOT / "solutions" / name) for name in find_course(ROOT).problem_sets}
@@ -154,6 +162,23 @@ def test_variant_refuses_a_piece_that_is_not_there_once():
         variant(reference, "wrong", ("4 * x", "x"))
     with pytest.raises(BankError, match="'x' stands 4 times"):
         variant(reference, "wrong", ("x", "y"))
+
+
+class Doubled:
+    """x -> factor * x"""
+
+    def __init__(self, factor=2):
+        self.factor = factor
+
+    def __call__(self, x):
+        return self.factor * x
+
+
+def test_variant_exchanges_a_piece_of_a_class_too():
+    tripled = variant(Doubled, "Tripled", ("factor=2", "factor=3"))
+    again = variant(tripled, "Negated", ("return self", "return -self"))
+    assert (Doubled()(5), tripled()(5), again()(5), tripled.__name__) == (10, 15, -15, "Tripled")
+    assert source_of(again).startswith("class Negated:")
 
 
 def test_load_bank_says_what_is_missing(tmp_path):

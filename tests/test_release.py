@@ -63,6 +63,42 @@ def test_solution_source_keeps_docstring_and_comments(bank: Bank) -> None:
     ]
 
 
+class Doubled:
+    """x -> twice x"""
+
+    factor = 2
+
+    def __init__(self):
+        # a comment that only the instructor may see
+        self.times = self.factor
+
+    def __call__(self, x):
+        """x (n,) -> (n,)"""
+        return self.times * x
+
+
+def test_solution_source_of_a_class_marks_what_its_methods_do(bank: Bank) -> None:
+    task = replace(bank.task("double"), name="Doubled", reference=Doubled)
+    assert solution_source(task).splitlines() == [
+        "class Doubled:",
+        '    """x -> twice x"""',
+        "",
+        "    factor = 2",
+        "",
+        "    def __init__(self):",
+        "        ### BEGIN SOLUTION",
+        "        # a comment that only the instructor may see",
+        "        self.times = self.factor",
+        "        ### END SOLUTION",
+        "",
+        "    def __call__(self, x):",
+        '        """x (n,) -> (n,)"""',
+        "        ### BEGIN SOLUTION",
+        "        return self.times * x",
+        "        ### END SOLUTION",
+    ]
+
+
 def undocumented(x):
     return x
 

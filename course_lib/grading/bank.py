@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import importlib.util
 import inspect
 import linecache
+import re
+import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any, cast
 
 import numpy as np
@@ -42,7 +45,7 @@ class Mistake:
 
 @dataclass(frozen=True)
 class Task:
-    """A function to write. `name` is its name, its item's id in the gradebook, and the name in the check.
+    """A function or class to write. `name` is its name, its item's id in the gradebook, and the name in the check.
 
     `reference` is also the model solution: its signature and docstring are the stub that students get.
     """
@@ -112,7 +115,8 @@ def variant(reference: Callable[..., Any], name: str, *edits: tuple[str, str]) -
 
     Errors: BankError where an old piece does not stand in the source exactly once.
     """
-    source = inspect.getsource(reference).replace(f"def {reference.__name__}(", f"def {name}(", 1)
+    keyword = "class" if isinstance(reference, type) else "def"
+    source = re.sub(rf"^{keyword} {reference.__name__}\b", f"{keyword} {name}", source_of(reference), count=1)
     for old, new in edits:
         if source.count(old) != 1:
             raise BankError(
@@ -123,8 +127,24 @@ def variant(reference: Callable[..., Any], name: str, *edits: tuple[str, str]) -
     # inspect.getsource and tracebacks find the variant's lines as they find a file's.
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
     made: dict[str, Any] = {}
-    exec(compile(source, file, "exec", dont_inherit=True), reference.__globals__, made)
+    exec(compile(source, file, "exec", dont_inherit=True), code_of(reference).__globals__, made)
     return cast("Callable[..., Any]", made[name])
+
+
+def source_of(answer: Callable[..., Any]) -> str:
+    """The source of a function or class; inspect finds no class of a file that was not imported by its name."""
+    if not isinstance(answer, type):
+        return textwrap.dedent(inspect.getsource(answer))
+    lines = linecache.getlines(code_of(answer).__code__.co_filename)
+    classes = [node for node in ast.parse("".join(lines)).body if isinstance(node, ast.ClassDef)]
+    found = next(node for node in classes if node.name == answer.__name__)
+    return "".join(lines[found.lineno - 1 : found.end_lineno])
+
+
+def code_of(answer: Callable[..., Any]) -> FunctionType:
+    """The function itself, or the first method of a class: what knows its file and its globals."""
+    members = vars(answer).values() if isinstance(answer, type) else [answer]
+    return next(member for member in members if isinstance(member, FunctionType))
 
 
 def load_bank(folder: Path) -> Bank:

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import ast
 import copy
-import inspect
-import linecache
 import shutil
-import textwrap
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any, Literal
 
-from course_lib.grading.bank import Bank
+from course_lib.grading.bank import Bank, code_of, source_of
 from course_lib.grading.notebook import read_notebook, text_of
 
 Kind = Literal["notebook", "broken", "nothing"]
@@ -71,10 +68,8 @@ def write_sample(students: Iterable[SampleStudent], exercise: Path, folder: Path
 
 
 def source_as(function: Callable[..., Any], name: str) -> str:
-    """The source of a function under another name, after the imports and helpers that it takes from its file."""
-    assert isinstance(function, FunctionType)
-    tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
-    return _rendered(tree, {function.__name__: name}, function)
+    """The source of a function or class under another name, after what it takes from its file."""
+    return _rendered(ast.parse(source_of(function)), {function.__name__: name}, code_of(function))
 
 
 def _rendered(tree: ast.Module, names: dict[str, str], code: FunctionType) -> str:
@@ -94,6 +89,10 @@ class _Renamed(ast.NodeTransformer):
     def __init__(self, names: dict[str, str]) -> None:
         self.names = names
 
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        node.name = self.names.get(node.name, node.name)
+        return self.generic_visit(node)
+
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         node.name = self.names.get(node.name, node.name)
         node.returns = None
@@ -111,21 +110,11 @@ class _Renamed(ast.NodeTransformer):
 def _needed(name: str, value: Any, module: str) -> str:
     if isinstance(value, ModuleType):
         return f"import {value.__name__} as {name}"
-    if isinstance(value, FunctionType) and value.__module__ == module:
+    if isinstance(value, (FunctionType, type)) and value.__module__ == module:
         return source_as(value, name)
-    if isinstance(value, type) and value.__module__ == module:
-        return _class_source(value)
     if hasattr(value, "__module__") and hasattr(value, "__name__"):
         return f"from {value.__module__} import {value.__name__} as {name}"
     return f"{name} = {value!r}"
-
-
-def _class_source(value: type) -> str:
-    """As `source_as`, for a class; inspect finds none of a file that was not imported by its name."""
-    method = next(member for member in vars(value).values() if isinstance(member, FunctionType))
-    file = ast.parse("".join(linecache.getlines(method.__code__.co_filename)))
-    found = next(node for node in file.body if isinstance(node, ast.ClassDef) and node.name == value.__name__)
-    return _rendered(ast.Module([found], []), {value.__name__: value.__name__}, method)
 
 
 def _right(bank: Bank, index: int, everything: float) -> dict[str, Any]:

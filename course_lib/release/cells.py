@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import ast
-import inspect
 import re
-import textwrap
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from course_lib.course import LANGUAGES, CourseError
-from course_lib.grading.bank import Bank, Task, Written
+from course_lib.grading.bank import Bank, Task, Written, code_of, source_of
 from course_lib.grading.notebook import load_nbformat, new_cell, new_notebook
 
 NOTEBOOK_METADATA = {
@@ -44,26 +42,41 @@ def source_notebook(path: Path, bank: Bank) -> Any:
 
 
 def solution_source(task: Task) -> str:
-    """The reference as a model solution: what follows its docstring stands between nbgrader's markers."""
-    lines = textwrap.dedent(inspect.getsource(task.reference)).splitlines()
-    function = ast.parse("\n".join(lines)).body[0]
-    place = f"{inspect.getsourcefile(task.reference)}: the reference of {task.name!r}"
-    if not isinstance(function, ast.FunctionDef) or function.decorator_list:
+    """The reference as a model solution: what follows its docstring stands between nbgrader's markers.
+
+    Of a class, that is what follows the docstring, or the line with the name, of each method.
+    """
+    lines = source_of(task.reference).splitlines()
+    written = ast.parse("\n".join(lines)).body[0]
+    place = f"{code_of(task.reference).__code__.co_filename}: the reference of {task.name!r}"
+    if not isinstance(written, (ast.FunctionDef, ast.ClassDef)) or written.decorator_list:
         raise CourseError(
-            f"{place} must be one plain function, without decorators: it becomes the model solution."
+            f"{place} must be one plain function or class, without decorators: it becomes the model solution."
         )
-    if function.name != task.name:
+    if written.name != task.name:
         raise CourseError(
-            f"{place} is called {function.name!r}. Give it the task's name: it becomes the stub."
+            f"{place} is called {written.name!r}. Give it the task's name: it becomes the stub."
         )
-    if ast.get_docstring(function) is None or len(function.body) < 2:
+    if ast.get_docstring(written) is None or len(written.body) < 2:
         raise CourseError(
             f"{place} needs a docstring, which students get, and a body after it, which they write."
         )
-    end = function.body[0].end_lineno
-    body = textwrap.dedent("\n".join(lines[end:])).strip("\n")
-    marked = textwrap.indent(f"### BEGIN SOLUTION\n{body}\n### END SOLUTION", "    ")
-    return "\n".join(lines[:end]) + "\n" + marked
+    functions = [written] if isinstance(written, ast.FunctionDef) else written.body
+    for function in reversed(functions):
+        if isinstance(function, ast.FunctionDef):
+            _mark(function, lines)
+    return "\n".join(lines)
+
+
+def _mark(function: ast.FunctionDef, lines: list[str]) -> None:
+    """Puts nbgrader's markers around what follows the docstring of the function, or else its signature."""
+    first = function.body[0]
+    start = next(n for n in range(function.lineno, first.lineno) if lines[n - 1].rstrip().endswith(":"))
+    if ast.get_docstring(function) is not None:
+        start = first.end_lineno or start
+    indent = " " * first.col_offset
+    body = "\n".join(lines[start : function.end_lineno]).strip("\n").splitlines()
+    lines[start : function.end_lineno] = [f"{indent}### BEGIN SOLUTION", *body, f"{indent}### END SOLUTION"]
 
 
 def _read_myst(path: Path) -> list[Any]:

@@ -23,6 +23,7 @@ from course_lib.release.stale import differences
 from course_lib.release.wheel import WHEEL, put_wheel
 
 CASES = "cases.npz"
+_VERSIONS = {"torch": "torch>=2.6"}
 
 
 @dataclass(frozen=True)
@@ -133,11 +134,13 @@ def _derive(course: Course, problem_set: str, bank: Bank, draft: Path) -> list[s
     write_notebook(notebook, released / f"{problem_set}.ipynb")
     languages = [language for language in LANGUAGES if any(_tag(cell) == language for cell in notebook.cells)]
     for language in languages:
-        _write_exercise(course, notebook, language, released / CASES, draft / language / problem_set)
+        _write_exercise(course, bank, notebook, language, released / CASES, draft / language / problem_set)
     return languages
 
 
-def _write_exercise(course: Course, released: Any, language: str, cases: Path, folder: Path) -> None:
+def _write_exercise(
+    course: Course, bank: Bank, released: Any, language: str, cases: Path, folder: Path
+) -> None:
     folder.mkdir(parents=True)
     notebook = copy.deepcopy(released)
     notebook.cells = [cell for cell in notebook.cells if _tag(cell) in (language, None)]
@@ -145,13 +148,14 @@ def _write_exercise(course: Course, released: Any, language: str, cases: Path, f
         cell.metadata.pop("tags", None)
     write_notebook(notebook, folder / f"{folder.name}.ipynb")
     shutil.copyfile(cases, folder / CASES)
-    (folder / "requirements.txt").write_text(_requirements(course), encoding="utf-8")
+    (folder / "requirements.txt").write_text(_requirements(course, bank), encoding="utf-8")
 
 
-def _requirements(course: Course) -> str:
+def _requirements(course: Course, bank: Bank) -> str:
     """The packages of an exercise. Without a repository in course.toml, course_lib is the wheel beside them."""
     library = f"course_lib @ git+{course.repository}" if course.repository else f"./{WHEEL}"
-    lines = ["numpy>=2", "array-api-compat>=1.11", "matplotlib>=3.9", "jupyterlab>=4", library]
+    modules = [_VERSIONS.get(module, module) for module in bank.modules]
+    lines = ["numpy>=2", "array-api-compat>=1.11", "matplotlib>=3.9", *modules, "jupyterlab>=4", library]
     return "# In this folder: pip install -r requirements.txt, then jupyter lab\n" + "\n".join(lines) + "\n"
 
 
