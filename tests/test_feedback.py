@@ -222,7 +222,7 @@ def workspace(course: Course) -> Path:
     failing = "def double(x):\n    print('private')\n    return missing_name * x"
     hand_in(course, submitted, "student-002", double_solution=failing, mean_solution="1 / 0")
     hand_in(course, submitted, "student-003").write_bytes(b"{")
-    (submitted / "student-004" / "mini").mkdir(parents=True)
+    (course.root / "workspace" / "submitted" / "student-004" / "mini").mkdir(parents=True)
     grade(course, "mini", submitted, course.root / "workspace")
     return course.root / "workspace"
 
