@@ -63,6 +63,10 @@ def _interpreter() -> list[str]:
     folders = sorted({sys.prefix, sys.base_prefix})
     words = []
     for folder in folders:
+        if Path(folder).is_relative_to("/tmp"):
+            raise RoomError(
+                f"Python lies in {folder}, but students get a /tmp of their own. Move it elsewhere."
+            )
         if not Path(folder).is_relative_to("/usr"):
             words += [*_parents(Path(folder)), "--ro-bind", folder, folder]
     for library in {Path(sysconfig.get_path("purelib"), "course_lib"), Path(course_lib.__file__).parent}:

@@ -42,13 +42,20 @@ class Shell:
         return self.outputs, self.shell.execution_count - 1
 
     def add(self, output: dict[str, Any], size: int) -> None:
-        """Keeps an output while there is room."""
-        if self.left <= 0:
-            return
-        self.left -= size + 64
-        if self.left <= 0:
-            output = {"output_type": "stream", "name": "stdout", "text": "\n[output cut off here]\n"}
-        self.outputs.append(output)
+        """Keeps an output if there is room for it."""
+        if size + 64 > self.left:
+            self.cut_off()
+        else:
+            self.left -= size + 64
+            self.outputs.append(output)
+
+    def cut_off(self) -> None:
+        """Keeps nothing more of this notebook, and says so once."""
+        if self.left > 0:
+            self.outputs.append(
+                {"output_type": "stream", "name": "stdout", "text": "\n[output cut off here]\n"}
+            )
+        self.left = 0
 
     def _display(self, data: Any, metadata: Any = None, **_: object) -> None:
         data = _as_json(data)
@@ -96,13 +103,14 @@ class _Stream:
     def write(self, text: str) -> int:
         text = str(text)
         last = self.shell.outputs[-1] if self.shell.outputs else {}
-        if last.get("name") == self.name and self.shell.left > 0:
-            kept = text[: self.shell.left]
+        kept = text[: max(self.shell.left - 64, 0)]
+        if kept and last.get("name") == self.name:
             last["text"] += kept
             self.shell.left -= len(kept)
-        elif text:
-            kept = text[: max(self.shell.left, 0)]
+        elif kept:
             self.shell.add({"output_type": "stream", "name": self.name, "text": kept}, len(kept))
+        if len(kept) < len(text):
+            self.shell.cut_off()
         return len(text)
 
     def writelines(self, lines: Any) -> None:
