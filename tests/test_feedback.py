@@ -293,6 +293,17 @@ def test_write_feedback_shows_marks_given_since(course: Course, workspace: Path,
     assert "Nearly" in text
 
 
+def test_write_feedback_lays_the_key_of_the_exchange_beside_the_page(course: Course, tmp_path: Path) -> None:
+    """nbgrader's release_feedback names the file in the exchange after it."""
+    path = hand_in(course, tmp_path / "handed-in", "student-001", double_solution=DOUBLE)
+    (path.parent / "submission_secret.txt").write_text("a1b2c3\n", encoding="utf-8")
+    (path.parent / "timestamp.txt").write_text("2027-03-01 12:00:00 UTC\n", encoding="utf-8")
+    grade(course, "mini", tmp_path / "handed-in", tmp_path)
+    folder = write_feedback(course, "mini", tmp_path).folder / "student-001" / "mini"
+    assert {path.name for path in folder.iterdir()} == {"mini.html", "submission_secret.txt", "timestamp.txt"}
+    assert (folder / "submission_secret.txt").read_text(encoding="utf-8") == "a1b2c3"
+
+
 def test_write_feedback_needs_grades(course: Course, tmp_path: Path) -> None:
     with pytest.raises(CourseError, match=r"mini has not been graded in .*\. Run: course grade mini"):
         write_feedback(course, "mini", tmp_path)

@@ -17,6 +17,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from course_lib.course import CourseError
+from course_lib.grading.intake import EXCHANGE_KEY
 from course_lib.grading.verdicts import Verdict
 from course_lib.grading.workspace import Workspace, nbgrader_at_work
 
@@ -83,6 +84,7 @@ class Result:
     answers: Mapping[str, bool]  # the cells with an answer: whether it was left as released
     failure: str = ""
     note: str = ""
+    exchange_key: str = ""
 
 
 class Recorder:
@@ -383,10 +385,11 @@ class _Files:
         path.parent.mkdir(parents=True, exist_ok=True)
         for given in self._given:
             self._lay(given.name, path.parent)
-        if result.timestamp:
-            _write(result.timestamp.encode(), path.parent / "timestamp.txt")
-        else:
-            (path.parent / "timestamp.txt").unlink(missing_ok=True)
+        for name, text in (("timestamp.txt", result.timestamp), (EXCHANGE_KEY, result.exchange_key)):
+            if text:
+                _write(text.encode(), path.parent / name)
+            else:
+                (path.parent / name).unlink(missing_ok=True)
         _write(result.notebook.encode(), path)
 
     def remove(self, student: str) -> None:

@@ -217,6 +217,7 @@ class _Run:
                 answers=taken[examined.student].answers,
                 failure=examined.failure,
                 note="; ".join(filter(None, [taken[examined.student].handed_in.note, examined.note])),
+                exchange_key=taken[examined.student].handed_in.exchange_key,
             )
             for examined in self.finished
         )
