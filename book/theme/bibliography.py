@@ -9,6 +9,7 @@ from pybtex.plugin import register_plugin
 from pybtex.style.formatting.unsrt import Style
 from pybtex.style.labels import BaseLabelStyle
 from pybtex.style.sorting import BaseSortingStyle
+from pybtex.style.template import Node, field, href, optional, sentence
 from sphinx.application import Sphinx
 
 
@@ -31,10 +32,17 @@ class ByLabel(BaseSortingStyle):
 
 
 class CourseStyle(Style):
-    """Entries as in BibTeX's plain style, with labels that say who and when."""
+    """Entries as in BibTeX's plain style, with labels that say who and when, and titles that lead to the paper."""
 
     default_label_style = AuthorAndYear
     default_sorting_style = ByLabel
+
+    def format_title(self, e: Entry, which_field: str, as_sentence: bool = True) -> Node:
+        title = href[field("url", raw=True), field(which_field)]
+        return sentence[title] if as_sentence else title
+
+    def format_web_refs(self, e: Entry) -> Node:
+        return sentence[optional[self.format_eprint(e)]]
 
 
 def _label(entry: Entry) -> str:

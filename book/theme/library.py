@@ -146,9 +146,9 @@ def _items(paragraph: str, parameters: tuple[str, ...]) -> list[str]:
     """The paragraph in pieces that each start with an opening or a parameter, as lines or within one."""
     pieces: list[str] = []
     for line in paragraph.split("\n"):
-        for part in WITHIN.split(line):
+        for part in map(str.strip, WITHIN.split(line)):
             if pieces and not _starts(part, pieces[-1], parameters):
-                pieces[-1] = f"{pieces[-1].rstrip()} {part}"
+                pieces[-1] += f" {part}"
             else:
                 pieces.append(part)
     return pieces
@@ -156,7 +156,7 @@ def _items(paragraph: str, parameters: tuple[str, ...]) -> list[str]:
 
 def _starts(text: str, before: str, parameters: tuple[str, ...]) -> bool:
     """Whether a new piece starts here: after a sentence about a parameter, also with another sentence."""
-    after_sentence = before.rstrip().endswith(".")
+    after_sentence = before.endswith(".")
     named = PARAMETER.match(text) if _named(text, parameters) else None
     another = after_sentence and _named(before, parameters) is not None and text[:1].isupper()
     return bool(OPENING.match(text) or another or (named and (named["colon"] or after_sentence)))
