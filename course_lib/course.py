@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -97,7 +98,17 @@ def read_course(root: Path) -> Course:
         )
     if "time_zone" in settings:
         _require_time_zone(path, settings["time_zone"])
+    for key in ("repository", "site"):
+        _require_address(path, key, settings.get(key))
     return Course(root=root, **settings)
+
+
+def _require_address(path: Path, key: str, address: str | None) -> None:
+    """They are written into pages and into what pip reads."""
+    if address is not None and not re.fullmatch(r"https?://[\w.-]+(:\d+)?(/[\w.~%/-]*)?", address):
+        raise CourseError(
+            f"{path}: {key} must be an address such as https://example.org/course, not {address!r}."
+        )
 
 
 def _require_time_zone(path: Path, name: str) -> None:

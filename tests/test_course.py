@@ -45,6 +45,12 @@ def test_read_course_takes_a_byte_order_mark(tmp_path: Path) -> None:
     assert read_course(write_settings(tmp_path, b'\xef\xbb\xbfterm = "2027"')).term == "2027"
 
 
+@pytest.mark.parametrize("address", ["https://example.org", "http://localhost:8000/~me/a-b_c.git/"])
+def test_read_course_takes_addresses(tmp_path: Path, address: str) -> None:
+    course = read_course(write_settings(tmp_path, f'site = "{address}"\nrepository = "{address}"'))
+    assert (course.site, course.repository) == (address, address)
+
+
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
@@ -55,6 +61,10 @@ def test_read_course_takes_a_byte_order_mark(tmp_path: Path) -> None:
         ('term = ""', "term must be a non-empty string, not ''"),
         ('language = "fr"', "language must be one of ko, en, not 'fr'"),
         ('time_zone = "Mars/Base"', "unknown time_zone 'Mars/Base'"),
+        ('repository = "OWNER/REPOSITORY"', "repository must be an address such as"),
+        ('repository = "https://example.org/a b"', "not 'https://example.org/a b'"),
+        ('repository = "https://example.org/a\\n--pre"', "repository must be an address such as"),
+        ('site = "javascript:alert(1)"', "site must be an address such as"),
     ],
 )
 def test_read_course_names_the_wrong_setting(tmp_path: Path, text: str | bytes, sentence: str) -> None:

@@ -320,6 +320,17 @@ def test_release_puts_back_what_it_can_not_replace(
     assert snapshot(course.exercises) == before
 
 
+@pytest.mark.parametrize("closed", ["", "gradebook.db"])
+def test_release_says_what_it_may_not_write(
+    course: Course, monkeypatch: pytest.MonkeyPatch, closed: str
+) -> None:
+    before = snapshot(course.root)
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != course.root / closed)
+    with pytest.raises(CourseError, match=f"{course.root / closed} cannot be written"):
+        release(course, "mini")
+    assert snapshot(course.root) == before
+
+
 def test_release_names_the_repository_that_is_set(course: Course) -> None:
     release(replace(course, repository="https://example.org/course"), "mini")
     lines = (course.exercises / "ko" / "mini" / "requirements.txt").read_text().splitlines()

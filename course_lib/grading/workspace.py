@@ -107,8 +107,9 @@ def open_workspace(course: Course, root: Path) -> Workspace:
 def _require_database(path: Path) -> None:
     if path.is_file() and path.read_bytes()[:16] not in (b"", b"SQLite format 3\0"):
         raise CourseError(f"{path} is not an SQLite database. Put a backup in its place, or move it away.")
-    if path.exists() and not os.access(path, os.W_OK):
-        raise CourseError(f"{path} cannot be written. Change its permissions.")
+    for place in (path.parent, path):  # SQLite writes its journal beside the database
+        if place.exists() and not os.access(place, os.W_OK):
+            raise CourseError(f"{place} cannot be written. Change its permissions.")
 
 
 def set_up(config: Any, *, course: Path, workspace: Path) -> None:

@@ -17,7 +17,7 @@ from course_lib.checks import save_cases
 from course_lib.course import LANGUAGES, Course, CourseError
 from course_lib.grading.bank import Bank, BankError, load_bank, visible_cases
 from course_lib.grading.notebook import read_notebook, text_of, write_notebook
-from course_lib.grading.workspace import Workspace, generate_release, register
+from course_lib.grading.workspace import generate_release, open_workspace, register
 from course_lib.release.cells import source_notebook
 from course_lib.release.stale import differences
 from course_lib.release.wheel import WHEEL, put_wheel
@@ -40,12 +40,13 @@ def release(course: Course, problem_set: str) -> Released:
     """Writes a problem set's exercises and nbgrader's folders; on failure, everything stays as it was."""
     folder = course.require_problem_set(problem_set)
     bank = require_bank(folder)
+    workspace = open_workspace(course, course.root)
     for language in LANGUAGES:
         _require_unworked(course.exercises / language / problem_set / f"{problem_set}.ipynb")
     with tempfile.TemporaryDirectory() as scratch:
         draft = Path(scratch)
         languages = _derive(course, problem_set, bank, draft)
-        register(Workspace(course, course.root), problem_set, source=draft / "source")
+        register(workspace, problem_set, source=draft / "source")
         for step in ("source", "release"):
             _replace(draft / step / problem_set, course.nbgrader / step / problem_set)
         for language in LANGUAGES:
