@@ -165,9 +165,7 @@ def test_page_speaks_korean_around_the_text(browser: Browser, site: str) -> None
     page.close()
 
 
-@pytest.mark.parametrize(
-    "name", [name for language, name in PAGES if language == "en"] + ["search", "genindex"]
-)
+@pytest.mark.parametrize("name", [name for language, name in PAGES if language == "en"] + ["search"])
 def test_english_page_has_no_korean_but_what_says_so(browser: Browser, site: str, name: str) -> None:
     page = Visit(browser, site, chapter(name, "en")).page
     korean = page.evaluate(

@@ -25,3 +25,4 @@ def setup(app: Sphinx) -> dict[str, Any]:
 
 def _add_files(app: Sphinx, config: Config) -> None:
     config.html_static_path.append(str(HERE / "static"))
+    config.html_use_index = False  # no page leads to it, and it would mix both languages of the glossary

@@ -19,7 +19,7 @@ HERE = Path(__file__).parent
 BOOK = HERE.parent
 NAMES = {"ko": "한국어", "en": "English"}
 PAGES = {"ko": "book/ko/", "en": "en/"}  # of the chapters, from the root of the site
-OTHERS = {"ko": "", "en": "en/"}  # of the pages without a source, such as the search
+OTHERS = {"ko": "", "en": "en/"}  # of the search, which is a page without a source
 HANGUL = re.compile("([가-힣]+(?:[ ,·]+[가-힣]+)*)")
 
 
@@ -54,7 +54,7 @@ def _address(language: str, name: str) -> str | None:
     if (BOOK / language / f"{name}.md").is_file():
         return f"{PAGES[language]}{name}.html"
     written = (BOOK / "en" / "_config.yml").is_file()
-    return f"{OTHERS[language]}{name}.html" if written and name in ("search", "genindex") else None
+    return f"{OTHERS[language]}{name}.html" if written and name == "search" else None
 
 
 class MarkKorean(SphinxPostTransform):
