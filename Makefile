@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 unexport PYTHONPATH VIRTUAL_ENV
 
-.PHONY: all demo test test-slow test-all check bench format lock clean
+.PHONY: all demo test test-slow test-all check bench bench-grading format lock clean
 
 all: demo
 
@@ -29,8 +29,9 @@ check: $(READY)
 	mypy
 	codespell
 	lint-imports
-	git ls-files -z '*.ipynb' | xargs -0 --no-run-if-empty nbstripout --keep-id --verify
+	git ls-files -z '*.ipynb' | xargs -0 nbstripout --keep-id --verify
 	course release --check
+	course build
 
 test: check
 	@sh scripts/find-chromium.sh >/dev/null
@@ -44,6 +45,9 @@ test-all: test test-slow
 
 bench: $(READY)
 	@python benchmarks/attention.py
+
+bench-grading: $(READY)
+	@python benchmarks/grading.py
 
 format: $(READY)
 	ruff format .
