@@ -114,7 +114,7 @@ _FORBIDDEN = {
         "pidfd_getfd": 438, "pidfd_send_signal": 424, "kcmp": 312, "socket": 41, "quotactl": 179,
         "acct": 163, "syslog": 103, "memfd_create": 319, "memfd_secret": 447, "shmget": 29, "semget": 64,
         "msgget": 68, "mq_open": 240, "modify_ldt": 154, "vmsplice": 278, "move_pages": 279,
-        "migrate_pages": 256, "fanotify_init": 300,
+        "migrate_pages": 256, "fanotify_init": 300, "setpriority": 141, "ioprio_set": 251,
     },
     "aarch64": {
         "ptrace": 117, "process_vm_readv": 270, "process_vm_writev": 271, "mount": 40, "umount2": 39,
@@ -127,7 +127,18 @@ _FORBIDDEN = {
         "pidfd_getfd": 438, "pidfd_send_signal": 424, "kcmp": 272, "socket": 198, "quotactl": 60,
         "acct": 89, "syslog": 116, "memfd_create": 279, "memfd_secret": 447, "shmget": 194, "semget": 190,
         "msgget": 186, "mq_open": 180, "vmsplice": 75, "move_pages": 239, "migrate_pages": 238,
-        "fanotify_init": 262,
+        "fanotify_init": 262, "setpriority": 140, "ioprio_set": 30,
+    },
+}  # fmt: skip
+# What a process may do to itself alone: the first argument, a pid, has to be 0.
+_OWN = {
+    "x86_64": {
+        "prlimit64": 302, "sched_setaffinity": 203, "sched_setscheduler": 144, "sched_setparam": 142,
+        "sched_setattr": 314,
+    },
+    "aarch64": {
+        "prlimit64": 261, "sched_setaffinity": 122, "sched_setscheduler": 119, "sched_setparam": 118,
+        "sched_setattr": 274,
     },
 }  # fmt: skip
 _AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
@@ -157,6 +168,9 @@ def _forbid_system_calls() -> None:
     ]
     for number in _FORBIDDEN[machine].values():
         program += [(equal, 0, 1, number), (answer, 0, 0, _EPERM)]
+    for number in _OWN[machine].values():
+        program += [(equal, 0, 4, number), (load, 0, 0, 16), (equal, 1, 0, 0)]
+        program += [(answer, 0, 0, _EPERM), (answer, 0, 0, _ALLOW)]
     program += [
         (equal, 0, 3, _CLONE[machine]),
         (load, 0, 0, 16),  # the first argument, its lower half: the flags
