@@ -151,7 +151,7 @@ def test_autograde_of_the_sample_class_agrees_with_course_grade(tmp_path: Path) 
     shutil.copytree(ROOT / "solutions" / "ps1", tmp_path / "solutions" / "ps1")
     course = find_course(tmp_path)
     release(course, "ps1")
-    rows = grade_sample(course, "ps1", progress=lambda done, total, student: None)
+    rows = grade_sample(course, "ps1", progress=lambda done, total, failures: None).rows
     workspace = demo_workspace(course)
     ours = marks(workspace, "ps1")
     (workspace / "gradebook.db").unlink()
