@@ -23,6 +23,7 @@ from attack_suite import (
     shown,
     verdicts,
 )
+from attack_table import NOT_RUN, fields, rows, stock_points, written
 from mini import make_course, snapshot
 
 from course_lib.course import Course
@@ -183,3 +184,24 @@ def test_handed_in_attacks_touch_nobody(graded_class: Any) -> None:
     assert not Path("/tmp/shadow").exists()
     passwd = Path("/etc/passwd").read_bytes()
     assert not [name for name, content in snapshot(workspace).items() if passwd[:40] in content]
+
+
+# The table in SECURITY.md
+
+
+def test_security_page_shows_every_attack() -> None:
+    shown_rows = written()
+    stock = {name: row.stock for name, row in shown_rows.items() if row.stock != NOT_RUN}
+    expected = [row for of_kind in rows(stock).values() for row in of_kind]
+    assert list(shown_rows.values()) == [row for _, of_kind in sorted(rows(stock).items()) for row in of_kind]
+    assert len(expected) == len(ATTACKS) + len(INTAKE)
+    safe = {attack.name for attack in ATTACKS if attack.safe}
+    safe |= {f"intake/{path.stem}" for path in INTAKE if fields(path).get("stock") == "safe"}
+    assert set(stock) == safe, "Run: python tests/attack_table.py"
+
+
+@pytest.mark.slow
+def test_security_page_shows_what_stock_nbgrader_gives(course: Course, tmp_path: Path) -> None:
+    measured = stock_points(course, tmp_path / "stock")
+    assert measured.pop("honest") == "3 / 3"
+    assert {name: row.stock for name, row in written().items() if row.stock != NOT_RUN} == measured
