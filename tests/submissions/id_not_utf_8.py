@@ -1,6 +1,6 @@
 """A folder's name in another encoding.
 
-Student: caf�
+Student: stra�
 Says: can't be a student's id; rename the folder
 """
 
@@ -10,5 +10,5 @@ from submission_case import Case
 
 
 def build(case: Case) -> None:
-    case.student = os.fsdecode(b"caf\xe9")
+    case.student = os.fsdecode(b"stra\xdfe")
     case.write(case.answered())

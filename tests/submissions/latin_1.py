@@ -7,5 +7,5 @@ from submission_case import Case
 
 
 def build(case: Case) -> None:
-    text = case.bytes_of(case.answered(why="Caf\u00e9.")).decode()
+    text = case.bytes_of(case.answered(why="Z\u00fcrich.")).decode()
     case.write_bytes(text.encode("latin-1"))
