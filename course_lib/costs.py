@@ -150,7 +150,7 @@ def kv_cache_bytes(
 
     kv_heads: as many as Query heads in multi-head attention, 1 in multi-query. d_v: by default d_k.
     itemsize: bytes of a number, by default the 2 of bfloat16 and float16.
-    Errors: ValueError for a size below 0. Source: chapter `heads`.
+    Errors: ValueError for a size below 0. Source: chapter `attention-and-ffn`.
     """
     n, layers, itemsize = _sizes(n=n, layers=layers, itemsize=itemsize)
     kv_heads, d_k, d_v = _sizes(kv_heads=kv_heads, d_k=d_k, d_v=d_k if d_v is None else d_v)

@@ -19,7 +19,7 @@ def soft_cap(scores: Array, cap: float = 50.0) -> Array:
 
     Returns the shape of `scores`. In exact arithmetic |y| < cap; in floating point y reaches cap.
     Errors: ValueError for a cap that is not a positive number.
-    Source: Gemma Team 2024 (50 for attention scores); chapter `scaling`.
+    Source: Gemma Team 2024 (50 for attention scores); chapter `score-control`.
     """
     xp = namespace_of(scores=scores)
     cap = finite_number("softcap", cap, positive=True)
