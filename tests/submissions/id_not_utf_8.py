@@ -1,6 +1,6 @@
 """A folder's name in another encoding.
 
-Student: stra�
+Student: stra�e
 Says: can't be a student's id; rename the folder
 """
 
