@@ -1,0 +1,1424 @@
+"""Problem set 4, Torch: the bank of its tasks."""
+
+import numpy as np
+import torch
+from torch import nn
+
+from course_lib.checks import Text, Way
+from course_lib.grading.bank import Bank, Mistake, Part, Task, variant
+
+# What would give the answer away; the tasks ask for more than it gives.
+FUSED = (
+    "torch.nn.functional.scaled_dot_product_attention",
+    "torch.nn.functional.multi_head_attention_forward",
+    "torch.nn.MultiheadAttention",
+)
+
+
+def everywhere(parts):
+    """The names of all parts: what a mistake loses that shows in every case."""
+    return frozenset(part.name for part in parts)
+
+
+def random_mask(rng, n_q, n_k):
+    """Booleans (n_q, n_k): every row has an allowed Key and a masked one, and no Key is allowed to all."""
+    mask = rng.random((n_q, n_k)) < 0.5
+    mask[:, 0], mask[:, 1] = True, False
+    return np.take_along_axis(mask, rng.permuted(np.tile(np.arange(n_k), (n_q, 1)), axis=1), axis=1)
+
+
+# --- Task 1: attention ----------------------------------------------------------------------------------------
+
+
+def attention(q, k, v, mask=None, scale=None):
+    """q (..., n_q, d_k), k (..., n_k, d_k), v (..., n_k, d_v) -> output (..., n_q, d_v), weights (..., n_q, n_k)"""
+    scale = q.shape[-1] ** -0.5 if scale is None else scale
+    if mask is None:
+        weights = (q @ k.mT * scale).softmax(dim=-1)
+        return weights @ v, weights
+    read = mask.any(dim=-2).unsqueeze(-1)
+    k, v = torch.where(read, k, 0.0), torch.where(read, v, 0.0)
+    alive = mask.any(dim=-1, keepdim=True)
+    logits = (q @ k.mT * scale).masked_fill(~mask & alive, -torch.inf)
+    weights = torch.where(alive, logits.softmax(dim=-1), 0.0)
+    return weights @ v, weights
+
+
+def random_qkv(rng):
+    return {"q": rng.normal(size=(5, 3)), "k": rng.normal(size=(7, 3)), "v": rng.normal(size=(7, 2))}
+
+
+def draw_plain(rng):
+    return [random_qkv(rng)]
+
+
+def draw_batches(rng):
+    return [
+        {"q": rng.normal(size=(2, 5, 3)), "k": rng.normal(size=(2, 7, 3)), "v": rng.normal(size=(2, 7, 11))},
+        {
+            "q": rng.normal(size=(2, 11, 5, 3)),
+            "k": rng.normal(size=(2, 11, 7, 3)),
+            "v": rng.normal(size=(2, 11, 7, 2)),
+        },
+    ]
+
+
+def draw_masked(rng):
+    batch = {
+        "q": rng.normal(size=(2, 5, 3)),
+        "k": rng.normal(size=(2, 7, 3)),
+        "v": rng.normal(size=(2, 7, 2)),
+    }
+    return [
+        {**random_qkv(rng), "mask": random_mask(rng, 5, 7)},
+        {**batch, "mask": np.stack([random_mask(rng, 5, 7) for _ in range(2)])},
+    ]
+
+
+def draw_dead_query(rng):
+    mask = random_mask(rng, 5, 7)
+    mask[rng.integers(5)] = False
+    return [{**random_qkv(rng), "mask": mask}]
+
+
+def draw_unread_keys(rng):
+    # What no Query may attend to holds NaN: a padded row, say, that was never computed.
+    inputs, mask = random_qkv(rng), random_mask(rng, 5, 7)
+    hidden = rng.permutation(7)[:2]
+    mask[:, hidden] = False
+    mask[~mask.any(axis=1), np.setdiff1d(np.arange(7), hidden)[rng.integers(5)]] = True
+    inputs["k"][hidden], inputs["v"][hidden] = np.nan, np.nan
+    return [{**inputs, "mask": mask}]
+
+
+def draw_extremes(rng):
+    # The largest score wins by far, so that the answer is exact in every precision that does not overflow.
+    inputs = random_qkv(rng)
+    inputs["q"] = rng.integers(1, 4, (5, 3)).astype(float)
+    inputs["k"] = 1e4 * rng.permutation(np.arange(-3.0, 4.0))[:, None] * np.ones((7, 3))
+    far_below = {**inputs, "k": np.zeros((7, 3)), "mask": np.zeros((5, 7), dtype=bool)}
+    allowed = rng.integers(7)
+    far_below["k"][allowed] = -1e10
+    far_below["mask"][:, allowed] = True
+    return [inputs, far_below]
+
+
+def draw_scales(rng):
+    return [{**random_qkv(rng), "scale": 0.25}, {**random_qkv(rng), "scale": 0.0}]
+
+
+ATTENTION_PARTS = (
+    Part("plain", 1, Text("mask 없이", "no mask"), draw_plain),
+    Part("batches", 1, Text("batch 축", "batch axes"), draw_batches),
+    Part("masked", 1, Text("mask", "a mask"), draw_masked),
+    Part("dead", 2, Text("볼 Key가 없는 Query", "a Query that may attend to no Key"), draw_dead_query),
+    Part("unread", 2, Text("아무도 보지 않는 자리의 NaN", "NaN where nobody may look"), draw_unread_keys),
+    Part("extremes", 1, Text("아주 크거나 작은 scores", "very large and very small scores"), draw_extremes),
+    Part("scale", 1, Text("주어진 scale", "a given scale"), draw_scales),
+)
+WITH_MASK = frozenset({"masked", "dead", "unread", "extremes"})
+
+
+def weights_masked_afterwards(q, k, v, mask=None, scale=None):
+    scale = q.shape[-1] ** -0.5 if scale is None else scale
+    weights = (q @ k.mT * scale).softmax(dim=-1)
+    weights = weights if mask is None else weights * mask
+    return weights @ v, weights
+
+
+def nan_replaced_afterwards(q, k, v, mask=None, scale=None):
+    scale = q.shape[-1] ** -0.5 if scale is None else scale
+    logits = q @ k.mT * scale
+    if mask is not None:
+        read = mask.any(dim=-2).unsqueeze(-1)
+        k, v = torch.where(read, k, 0.0), torch.where(read, v, 0.0)
+        logits = q @ k.mT * scale + torch.zeros(mask.shape, dtype=q.dtype).masked_fill(~mask, -torch.inf)
+    weights = logits.softmax(dim=-1).nan_to_num(0.0)
+    return weights @ v, weights
+
+
+def attention_filled_and_mended(q, k, v, mask=None, scale=None):
+    # Backward of masked_fill puts 0 in the masked places, whatever comes from Softmax: mended afterwards is right here.
+    scale = q.shape[-1] ** -0.5 if scale is None else scale
+    if mask is not None:
+        read = mask.any(dim=-2).unsqueeze(-1)
+        k, v = torch.where(read, k, 0.0), torch.where(read, v, 0.0)
+    logits = q @ k.mT * scale
+    if mask is not None:
+        logits = logits.masked_fill(~mask, -torch.inf)
+    weights = logits.softmax(dim=-1).nan_to_num(0.0)
+    return weights @ v, weights
+
+
+def attention_by_rows(q, k, v, mask=None, scale=None):
+    scale = q.shape[-1] ** -0.5 if scale is None else scale
+    if q.ndim > 2:
+        masks = [None] * len(q) if mask is None else mask if mask.ndim == q.ndim else [mask] * len(q)
+        pairs = [attention_by_rows(*entry, scale) for entry in zip(q, k, v, masks, strict=True)]
+        return torch.stack([output for output, _ in pairs]), torch.stack([weights for _, weights in pairs])
+    outputs, rows = [], []
+    for i in range(q.shape[0]):
+        keys = torch.arange(len(k)) if mask is None else mask[i].nonzero()[:, 0]
+        row = torch.zeros(len(k), dtype=q.dtype)
+        if len(keys):
+            row = row.index_add(0, keys, torch.softmax(k[keys] @ q[i] * scale, dim=0))
+        rows.append(row)
+        outputs.append(row[keys] @ v[keys])
+    return torch.stack(outputs), torch.stack(rows)
+
+
+def attention_by_einsum(q, k, v, mask=None, scale=None):
+    scale = q.shape[-1] ** -0.5 if scale is None else scale
+    allowed = (
+        torch.ones(*q.shape[:-1], k.shape[-2], dtype=torch.bool)
+        if mask is None
+        else mask.expand(*q.shape[:-1], -1)
+    )
+    hidden = ~allowed.any(dim=-2)[..., None]
+    k, v = k.masked_fill(hidden, 0), v.masked_fill(hidden, 0)
+    logits = torch.einsum("...id,...jd->...ij", q, k) * scale
+    highest = logits.masked_fill(~allowed, -torch.inf).amax(dim=-1, keepdim=True).nan_to_num(neginf=0.0)
+    exponentials = torch.where(allowed, torch.where(allowed, logits - highest, 0.0).exp(), 0.0)
+    total = exponentials.sum(dim=-1, keepdim=True)
+    weights = exponentials / torch.where(total > 0, total, 1.0)
+    return torch.einsum("...ij,...jd->...id", weights, v), weights
+
+
+def attention_with_an_additive_mask(q, k, v, mask=None, scale=None):
+    scale = q.shape[-1] ** -0.5 if scale is None else scale
+    if mask is None:
+        mask = torch.ones(q.shape[-2], k.shape[-2], dtype=torch.bool)
+    dead = ~mask.any(dim=-1, keepdim=True)
+    additive = torch.zeros(mask.shape, dtype=q.dtype).masked_fill(~(mask | dead), -torch.inf)
+    seen = mask.any(dim=-2)[..., None]
+    k, v = k.clone().masked_fill(~seen, 0.0), v.clone().masked_fill(~seen, 0.0)
+    weights = torch.softmax(torch.matmul(q * scale, k.transpose(-1, -2)) + additive, -1)
+    weights = weights.masked_fill(dead, 0.0)
+    return torch.matmul(weights, v), weights
+
+
+class SoftmaxOverKeys:
+    def __init__(self, mask):
+        self.mask = mask
+
+    def __call__(self, logits):
+        if self.mask is None:
+            return torch.softmax(logits, dim=-1)
+        safe = torch.where(self.mask, logits, torch.finfo(logits.dtype).min)
+        return torch.softmax(safe, dim=-1) * self.mask
+
+
+def attention_as_a_class(q, k, v, mask=None, scale=None):
+    if mask is not None:
+        padding = ~mask.any(dim=-2, keepdim=True).mT
+        k, v = (x.masked_fill(padding, 0.0) for x in (k, v))
+    scores = q.matmul(k.mT)
+    weights = SoftmaxOverKeys(mask)(scores / k.shape[-1] ** 0.5 if scale is None else scores * scale)
+    return weights.matmul(v), weights
+
+
+ATTENTION = Task(
+    name="attention",
+    reference=attention,
+    parts=ATTENTION_PARTS,
+    see="computation.html#computation-policy",
+    way=Way(torch=True, results=2, gradients=("q", "k", "v")),
+    forbidden=FUSED,
+    mistakes=(
+        Mistake(
+            variant(
+                attention,
+                "softmax_over_queries",
+                ("(q @ k.mT * scale).softmax(dim=-1)", "(q @ k.mT * scale).softmax(dim=-2)"),
+                ("logits.softmax(dim=-1)", "logits.softmax(dim=-2)"),
+            ),
+            Text(
+                "Softmax가 Query 축을 따라 계산되었습니다. Key 축(dim=-1)입니다.",
+                "Softmax runs over the Queries here. It runs over the Keys: dim=-1.",
+            ),
+            everywhere(ATTENTION_PARTS),
+        ),
+        Mistake(
+            variant(
+                attention,
+                "second_axis",
+                ("(q @ k.mT * scale).softmax(dim=-1)", "(q @ k.mT * scale).softmax(dim=1)"),
+                ("logits.softmax(dim=-1)", "logits.softmax(dim=1)"),
+            ),
+            Text(
+                "dim=1 은 행렬 하나일 때만 Key 축입니다. batch가 있으면 dim=-1 을 쓰세요.",
+                "dim=1 is the Key axis of a single matrix only. With batch axes it is dim=-1.",
+            ),
+            frozenset({"batches", "masked"}),
+        ),
+        Mistake(
+            variant(attention, "divided_by_d_k", ("** -0.5", "** -1.0")),
+            Text("d_k 로 나누었습니다. √d_k 로 나눕니다.", "This divides by d_k. Divide by √d_k."),
+            everywhere(ATTENTION_PARTS) - {"extremes", "scale"},
+        ),
+        Mistake(
+            variant(attention, "scaled_by_d_v", ("q.shape[-1] **", "v.shape[-1] **")),
+            Text(
+                "√d_v 로 나누었습니다. 내적의 길이는 Query와 Key의 폭 d_k 입니다.",
+                "This divides by √d_v. The dot product is as long as Query and Key are wide: d_k.",
+            ),
+            everywhere(ATTENTION_PARTS) - {"extremes", "scale"},
+        ),
+        Mistake(
+            variant(attention, "scale_not_used", (" if scale is None else scale", "")),
+            Text(
+                "scale 인자를 쓰지 않고 늘 1/√d_k 를 곱했습니다.",
+                "The argument scale is not used; it is always 1/√d_k here.",
+            ),
+            frozenset({"scale"}),
+        ),
+        Mistake(
+            variant(
+                attention,
+                "zero_scale_taken_for_none",
+                ("q.shape[-1] ** -0.5 if scale is None else scale", "scale or q.shape[-1] ** -0.5"),
+            ),
+            Text(
+                "scale=0 이 '없음'으로 읽혔습니다 (scale or ...). `scale is None` 으로 물어보세요.",
+                "scale=0 is taken for 'not given' (scale or ...). Ask `scale is None`.",
+            ),
+            frozenset({"scale"}),
+        ),
+        Mistake(
+            variant(attention, "mask_inverted", ("    read = mask", "    mask = ~mask\n    read = mask")),
+            Text(
+                "mask를 반대로 읽었습니다. 여기서 True 는 '볼 수 있음'입니다 (nn.MultiheadAttention의 boolean mask와 반대).",
+                "The mask is inverted. True means may attend here, the opposite of nn.MultiheadAttention's boolean mask.",
+            ),
+            everywhere(ATTENTION_PARTS) - {"plain", "batches", "scale"},
+        ),
+        Mistake(
+            variant(
+                attention,
+                "finite_fill",
+                ("~mask & alive, -torch.inf", "~mask, -1e9"),
+                ("torch.where(alive, logits.softmax(dim=-1), 0.0)", "logits.softmax(dim=-1)"),
+            ),
+            Text(
+                "−1e9 로 채우면 그보다 작은 score와 모두 가려진 row에서 가려진 Value를 읽습니다. -torch.inf 를 쓰세요.",
+                "Filling with −1e9 reads masked Values where scores are smaller or a row is masked throughout. "
+                "Write -torch.inf.",
+            ),
+            frozenset({"dead", "extremes"}),
+        ),
+        Mistake(
+            weights_masked_afterwards,
+            Text(
+                "Softmax 뒤에 mask를 곱하면 남은 weights의 합이 1 이 아닙니다. Softmax 앞에서 logit을 −∞ 로 두세요.",
+                "Masking after Softmax leaves weights that don't sum to 1. Put −∞ into the logits before it.",
+            ),
+            everywhere(ATTENTION_PARTS) - {"plain", "batches", "scale"},
+        ),
+        Mistake(
+            variant(
+                attention,
+                "dead_query_undefined",
+                ("~mask & alive", "~mask"),
+                ("torch.where(alive, logits.softmax(dim=-1), 0.0)", "logits.softmax(dim=-1)"),
+            ),
+            Text(
+                "볼 Key가 없는 Query에서 Softmax가 NaN입니다. 그 weights와 output은 0 입니다.",
+                "For a Query that may attend to no Key, Softmax is NaN. Its weights and output are 0.",
+            ),
+            frozenset({"dead"}),
+        ),
+        Mistake(
+            nan_replaced_afterwards,
+            Text(
+                "값은 맞지만 gradient가 NaN입니다. 나중에 nan_to_num 이나 where 로 고쳐도 backward는 NaN인 Softmax를 지나 q 와 k 에 닿습니다. "
+                "그 row에는 처음부터 유한한 logits를 주고, weights를 0 으로 고르세요.",
+                "The values are right, the gradient is NaN. Mending with nan_to_num or where afterwards, backward still "
+                "passes the Softmax that is NaN. Give that row finite logits from the start, and select 0 for its weights.",
+            ),
+            frozenset({"dead"}),
+        ),
+        Mistake(
+            variant(
+                attention,
+                "unread_rows_poison",
+                ("    k, v = torch.where(read, k, 0.0), torch.where(read, v, 0.0)\n", ""),
+            ),
+            Text(
+                "아무도 보지 않는 V 의 NaN이 output에 번졌습니다: 0 × NaN 은 NaN입니다. 그런 rows를 먼저 0 으로 고르세요.",
+                "NaN in a V row that nobody may see spread into the output: 0 × NaN is NaN. Select 0 for such rows first.",
+            ),
+            frozenset({"unread"}),
+        ),
+        Mistake(
+            variant(
+                attention,
+                "keys_poison_the_gradient",
+                (
+                    "k, v = torch.where(read, k, 0.0), torch.where(read, v, 0.0)",
+                    "v = torch.where(read, v, 0.0)",
+                ),
+            ),
+            Text(
+                "output은 맞지만 q 의 gradient가 NaN입니다. 가려진 logit의 gradient 0 에 K 의 NaN이 곱해집니다. V 처럼 K 도 고르세요.",
+                "The output is right, but the gradient of q is NaN: a masked logit's gradient of 0 is multiplied by the NaN "
+                "in K. Select K as you do V.",
+            ),
+            frozenset({"unread"}),
+        ),
+        Mistake(
+            variant(
+                attention,
+                "exponential_overflows",
+                (
+                    "(q @ k.mT * scale).softmax(dim=-1)",
+                    "(q @ k.mT * scale).exp() / (q @ k.mT * scale).exp().sum(dim=-1, keepdim=True)",
+                ),
+                ("logits.softmax(dim=-1)", "logits.exp() / logits.exp().sum(dim=-1, keepdim=True)"),
+            ),
+            Text(
+                "row의 최댓값을 빼지 않아 exp가 넘치거나 모두 0 이 되었습니다. torch.softmax 는 스스로 뺍니다.",
+                "Without the row's maximum subtracted, exp overflows or vanishes. torch.softmax subtracts it by itself.",
+            ),
+            frozenset({"extremes"}),
+        ),
+        Mistake(
+            variant(
+                attention,
+                "weights_detached",
+                (
+                    "weights = (q @ k.mT * scale).softmax(dim=-1)",
+                    "weights = (q @ k.mT * scale).softmax(dim=-1)\n        return weights.detach() @ v, weights",
+                ),
+                (
+                    "logits.softmax(dim=-1), 0.0)",
+                    "logits.softmax(dim=-1), 0.0)\n    return weights.detach() @ v, weights",
+                ),
+            ),
+            Text(
+                "detach한 weights로 output을 구해 output의 gradient가 q 와 k 에 닿지 않습니다.",
+                "The output is made of detached weights, so its gradient doesn't reach q and k.",
+            ),
+            everywhere(ATTENTION_PARTS) - {"extremes"},
+        ),
+        Mistake(
+            variant(
+                attention,
+                "weights_first",
+                ("        return weights @ v, weights", "        return weights, weights @ v"),
+                ("0.0)\n    return weights @ v, weights", "0.0)\n    return weights, weights @ v"),
+            ),
+            Text(
+                "두 결과의 순서가 바뀌었습니다. output이 먼저, weights가 다음입니다.",
+                "The two results have changed places. The output comes first, then the weights.",
+            ),
+            everywhere(ATTENTION_PARTS),
+        ),
+        Mistake(
+            variant(
+                attention,
+                "mask_required",
+                (
+                    "    if mask is None:\n        weights = (q @ k.mT * scale).softmax(dim=-1)\n        return weights @ v, weights\n",
+                    "",
+                ),
+            ),
+            Text("mask=None 일 때 실패합니다.", "This fails for mask=None."),
+            everywhere(ATTENTION_PARTS) - {"masked", "dead", "unread"},
+        ),
+    ),
+    right_answers=(
+        attention_by_rows,
+        attention_filled_and_mended,
+        attention_by_einsum,
+        attention_with_an_additive_mask,
+        attention_as_a_class,
+    ),
+)
+
+
+# --- Task 2: split_heads --------------------------------------------------------------------------------------
+
+
+def split_heads(x, heads, repeat=1):
+    """x (..., n, heads * d) -> (..., heads * repeat, n, d), each head `repeat` times in a row"""
+    apart = x.unflatten(-1, (heads, -1)).transpose(-2, -3)
+    return apart.repeat_interleave(repeat, dim=-3)
+
+
+def draw_rows_of_heads(rng):
+    return [{"x": rng.normal(size=(7, 15)), "heads": 3}, {"x": rng.normal(size=(3, 10)), "heads": 5}]
+
+
+def draw_head_batches(rng):
+    return [{"x": rng.normal(size=(2, 7, 15)), "heads": 5}, {"x": rng.normal(size=(2, 11, 7, 6)), "heads": 3}]
+
+
+def draw_shared_heads(rng):
+    return [
+        {"x": rng.normal(size=(7, 15)), "heads": 3, "repeat": 2},
+        {"x": rng.normal(size=(2, 5, 6)), "heads": 2, "repeat": 3},
+    ]
+
+
+SPLIT_PARTS = (
+    Part("rows", 1, Text("한 sequence", "one sequence"), draw_rows_of_heads),
+    Part("batches", 1, Text("batch 축", "batch axes"), draw_head_batches),
+    Part("repeat", 2, Text("나누어 쓰는 KV head", "shared KV heads"), draw_shared_heads),
+)
+
+
+def split_by_view(x, heads, repeat=1):
+    n, d = x.shape[-2], x.shape[-1] // heads
+    apart = x.reshape(*x.shape[:-1], heads, d).movedim(-2, -3)
+    return (
+        apart.unsqueeze(-3)
+        .expand(*x.shape[:-2], heads, repeat, n, d)
+        .reshape(*x.shape[:-2], heads * repeat, n, d)
+    )
+
+
+def split_by_chunks(x, heads, repeat=1):
+    return torch.stack([head for head in x.chunk(heads, dim=-1) for _ in range(repeat)], dim=-3)
+
+
+def split_by_slices(x, heads, repeat=1):
+    d = x.shape[-1] // heads
+    numbers = [h // repeat for h in range(heads * repeat)]
+    return torch.cat([x[..., None, :, h * d : (h + 1) * d] for h in numbers], dim=-3)
+
+
+def split_by_einsum(x, heads, repeat=1):
+    shares = torch.eye(heads, dtype=x.dtype).repeat_interleave(repeat, dim=0)
+    return torch.einsum("rh,...nhd->...rnd", shares, x.reshape(*x.shape[:-1], heads, -1))
+
+
+SPLIT_HEADS = Task(
+    name="split_heads",
+    reference=split_heads,
+    parts=SPLIT_PARTS,
+    see="heads.html#mha",
+    way=Way(torch=True, gradients=("x",)),
+    forbidden=FUSED,
+    mistakes=(
+        Mistake(
+            variant(
+                split_heads,
+                "reshaped_at_once",
+                (
+                    "x.unflatten(-1, (heads, -1)).transpose(-2, -3)",
+                    "x.reshape(*x.shape[:-2], heads, x.shape[-2], -1)",
+                ),
+            ),
+            Text(
+                "reshape만으로는 tokens와 heads가 뒤섞입니다. 마지막 축을 (heads, d) 로 나눈 뒤 축을 옮기세요.",
+                "A reshape alone mixes tokens and heads up. Split the last axis into (heads, d), then move the axis.",
+            ),
+            everywhere(SPLIT_PARTS),
+        ),
+        Mistake(
+            variant(
+                split_heads,
+                "features_dealt_out",
+                (
+                    "x.unflatten(-1, (heads, -1)).transpose(-2, -3)",
+                    "x.unflatten(-1, (-1, heads)).movedim(-1, -3)",
+                ),
+            ),
+            Text(
+                "features를 head마다 하나씩 돌아가며 나누었습니다. head i 는 이어진 d 개의 열을 갖습니다.",
+                "Features are dealt out to the heads in turn. Head i owns d columns in a row.",
+            ),
+            everywhere(SPLIT_PARTS),
+        ),
+        Mistake(
+            variant(split_heads, "axes_not_moved", (".transpose(-2, -3)\n", "\n"), ("dim=-3", "dim=-2")),
+            Text(
+                "heads 축이 tokens 뒤에 있습니다. n 앞으로 옮겨야 head마다 (n, d) 행렬이 됩니다.",
+                "The heads' axis stands behind the tokens. Moved before n, it leaves a matrix (n, d) for each head.",
+            ),
+            everywhere(SPLIT_PARTS),
+        ),
+        Mistake(
+            variant(split_heads, "tokens_last", (".transpose(-2, -3)\n", ".transpose(-2, -3).mT\n")),
+            Text(
+                "마지막 두 축이 바뀌었습니다: (n, d) 입니다.",
+                "The last two axes have changed places: (n, d).",
+            ),
+            everywhere(SPLIT_PARTS),
+        ),
+        Mistake(
+            variant(
+                split_heads,
+                "tiled",
+                ("apart.repeat_interleave(repeat, dim=-3)", "torch.cat([apart] * repeat, dim=-3)"),
+            ),
+            Text(
+                "heads를 통째로 이어 붙였습니다 (tile). 순서는 h0, h0, h1, h1 입니다 (repeat_interleave).",
+                "All heads are repeated one after another (tile). The order is h0, h0, h1, h1 (repeat_interleave).",
+            ),
+            frozenset({"repeat"}),
+        ),
+        Mistake(
+            variant(split_heads, "repeat_not_used", ("apart.repeat_interleave(repeat, dim=-3)", "apart")),
+            Text("repeat 을 쓰지 않았습니다.", "repeat is not used."),
+            frozenset({"repeat"}),
+        ),
+        Mistake(
+            variant(split_heads, "tokens_repeated", ("repeat, dim=-3", "repeat, dim=-2")),
+            Text("heads가 아니라 tokens를 되풀이했습니다.", "The tokens are repeated, not the heads."),
+            frozenset({"repeat"}),
+        ),
+        Mistake(
+            variant(
+                split_heads, "batches_flattened", ("x.unflatten", "x.reshape(-1, *x.shape[-2:]).unflatten")
+            ),
+            Text(
+                "batch 축을 하나로 만들었습니다. 앞의 축들은 몇 개든 그대로 남습니다.",
+                "The batch axes are made one. Those before stay as they are, however many.",
+            ),
+            everywhere(SPLIT_PARTS),
+        ),
+        Mistake(
+            variant(split_heads, "axes_counted_from_the_front", (".transpose(-2, -3)", ".transpose(0, 1)")),
+            Text(
+                "축의 번호를 앞에서 세었습니다. batch 축이 있으면 다른 축이 됩니다: -2 와 -3 을 쓰세요.",
+                "Axes are counted from the front. With batch axes these are others: use -2 and -3.",
+            ),
+            everywhere(SPLIT_PARTS) - {"rows"},
+        ),
+    ),
+    right_answers=(split_by_view, split_by_chunks, split_by_slices, split_by_einsum),
+)
+
+
+# --- Task 3: merge_heads --------------------------------------------------------------------------------------
+
+
+def merge_heads(x):
+    """x (..., heads, n, d) -> (..., n, heads * d): the heads of a token side by side"""
+    return x.transpose(-2, -3).flatten(-2)
+
+
+def draw_separate_heads(rng):
+    return [{"x": rng.normal(size=(3, 7, 5))}, {"x": rng.normal(size=(5, 3, 2))}]
+
+
+def draw_separate_batches(rng):
+    return [{"x": rng.normal(size=(2, 3, 7, 5))}, {"x": rng.normal(size=(2, 11, 5, 3, 7))}]
+
+
+MERGE_PARTS = (
+    Part("heads", 1, Text("한 sequence", "one sequence"), draw_separate_heads),
+    Part("batches", 2, Text("batch 축", "batch axes"), draw_separate_batches),
+)
+
+
+def merge_by_unbinding(x):
+    return torch.cat(x.unbind(dim=-3), dim=-1)
+
+
+def merge_by_reshaping(x):
+    *batch, heads, n, d = x.shape
+    return x.movedim(-3, -2).contiguous().view(*batch, n, heads * d)
+
+
+def merge_by_loops(x):
+    rows = [torch.cat([x[..., h, i, :] for h in range(x.shape[-3])], dim=-1) for i in range(x.shape[-2])]
+    return torch.stack(rows, dim=-2)
+
+
+def merge_by_einsum(x):
+    return torch.einsum("...hnd->...nhd", x).reshape(*x.shape[:-3], x.shape[-2], -1)
+
+
+MERGE_HEADS = Task(
+    name="merge_heads",
+    reference=merge_heads,
+    parts=MERGE_PARTS,
+    see="heads.html#mha",
+    way=Way(torch=True, gradients=("x",)),
+    forbidden=FUSED,
+    mistakes=(
+        Mistake(
+            variant(
+                merge_heads,
+                "reshaped_at_once",
+                ("x.transpose(-2, -3).flatten(-2)", "x.reshape(*x.shape[:-3], x.shape[-2], -1)"),
+            ),
+            Text(
+                "reshape만으로는 여러 tokens의 값이 한 row에 섞입니다. 먼저 heads 축을 n 뒤로 옮기세요.",
+                "A reshape alone mixes the numbers of several tokens in one row. Move the heads' axis behind n first.",
+            ),
+            everywhere(MERGE_PARTS),
+        ),
+        Mistake(
+            variant(
+                merge_heads, "viewed_without_copy", (".flatten(-2)", ".view(*x.shape[:-3], x.shape[-2], -1)")
+            ),
+            Text(
+                "축을 옮긴 tensor는 메모리에 이어져 있지 않아 view 가 실패합니다. reshape 나 flatten 을 쓰세요.",
+                "A tensor whose axes were moved doesn't lie in one piece, and view fails. Use reshape or flatten.",
+            ),
+            everywhere(MERGE_PARTS),
+        ),
+        Mistake(
+            variant(
+                merge_heads,
+                "features_woven",
+                ("x.transpose(-2, -3).flatten(-2)", "x.movedim(-3, -1).flatten(-2)"),
+            ),
+            Text(
+                "heads의 features를 하나씩 번갈아 놓았습니다. head 하나의 d 개를 먼저, 다음 head를 그 뒤에 놓으세요.",
+                "The heads' features are woven into each other. Put the d of one head first, the next head after it.",
+            ),
+            everywhere(MERGE_PARTS),
+        ),
+        Mistake(
+            variant(merge_heads, "heads_averaged", ("x.transpose(-2, -3).flatten(-2)", "x.mean(dim=-3)")),
+            Text(
+                "heads를 평균했습니다. 나란히 이어 붙이고, 섞는 일은 W_O 가 합니다.",
+                "The heads are averaged. Put them side by side; mixing is what W_O does.",
+            ),
+            everywhere(MERGE_PARTS),
+        ),
+        Mistake(
+            variant(merge_heads, "heads_summed", ("x.transpose(-2, -3).flatten(-2)", "x.sum(dim=-3)")),
+            Text(
+                "heads를 더했습니다. 나란히 이어 붙여 폭을 heads · d 로 만드세요.",
+                "The heads are summed. Put them side by side, heads · d wide.",
+            ),
+            everywhere(MERGE_PARTS),
+        ),
+        Mistake(
+            variant(merge_heads, "tokens_lined_up", ("x.transpose(-2, -3).flatten(-2)", "x.flatten(-3, -2)")),
+            Text(
+                "heads를 token 축으로 이어 붙였습니다. token의 수는 그대로 n 입니다.",
+                "The heads are joined along the tokens. There are still n tokens.",
+            ),
+            everywhere(MERGE_PARTS),
+        ),
+        Mistake(
+            variant(merge_heads, "axes_counted_from_the_front", ("x.transpose(-2, -3)", "x.transpose(0, 1)")),
+            Text(
+                "축의 번호를 앞에서 세었습니다. batch 축이 있으면 다른 축이 됩니다: -2 와 -3 을 쓰세요.",
+                "Axes are counted from the front. With batch axes these are others: use -2 and -3.",
+            ),
+            frozenset({"batches"}),
+        ),
+        Mistake(
+            variant(merge_heads, "first_head_alone", ("x.transpose(-2, -3).flatten(-2)", "x[..., 0, :, :]")),
+            Text("첫 head만 남았습니다.", "Only the first head is left."),
+            everywhere(MERGE_PARTS),
+        ),
+        Mistake(
+            variant(merge_heads, "tokens_last", (".flatten(-2)", ".flatten(-2).mT")),
+            Text(
+                "결과가 뒤집혔습니다: (..., n, heads · d) 입니다.",
+                "The result is transposed: it is (..., n, heads · d).",
+            ),
+            everywhere(MERGE_PARTS),
+        ),
+    ),
+    right_answers=(merge_by_unbinding, merge_by_reshaping, merge_by_loops, merge_by_einsum),
+)
+
+
+# --- Task 4: controlled_weights -------------------------------------------------------------------------------
+
+
+def controlled_weights(q, k, q_gain=None, k_gain=None, softcap=None, mask=None):
+    """q (..., n_q, d_k), k (..., n_k, d_k), gains (d_k,), mask (..., n_q, n_k) -> A (..., n_q, n_k)"""
+    if q_gain is not None:
+        q = q_gain * q * ((q**2).mean(dim=-1, keepdim=True) + 1e-6).rsqrt()
+        k = k_gain * k * ((k**2).mean(dim=-1, keepdim=True) + 1e-6).rsqrt()
+    logits = q @ k.mT / q.shape[-1] ** 0.5
+    if softcap is not None:
+        logits = softcap * torch.tanh(logits / softcap)
+    if mask is not None:
+        logits = logits.masked_fill(~mask, -torch.inf)
+    return logits.softmax(dim=-1)
+
+
+def random_qk(rng, *batch):
+    return {"q": rng.normal(size=(*batch, 5, 3)), "k": rng.normal(size=(*batch, 7, 3))}
+
+
+def random_gains(rng):
+    return {"q_gain": rng.uniform(0.5, 2.0, 3), "k_gain": rng.uniform(0.5, 2.0, 3)}
+
+
+def draw_scaling_alone(rng):
+    return [random_qk(rng), random_qk(rng, 2)]
+
+
+def draw_normed(rng):
+    # Lengths far apart: only a norm makes such vectors alike.
+    inputs = random_qk(rng, 2)
+    sizes = 10.0 ** rng.permutation(np.arange(-3.0, 2.0))[:, None]
+    return [
+        {**random_qk(rng), **random_gains(rng)},
+        {**inputs, "q": sizes * inputs["q"], **random_gains(rng)},
+    ]
+
+
+def draw_capped(rng):
+    return [{**random_qk(rng), "softcap": 0.5}, {**random_qk(rng, 2), "softcap": 2.0}]
+
+
+def draw_all_controls(rng):
+    inputs = {**random_qk(rng, 2), **random_gains(rng), "softcap": 0.5}
+    inputs["q"][:, rng.integers(5)] *= 1e-3
+    return [
+        {**inputs, "mask": random_mask(rng, 5, 7)},
+        {**random_qk(rng), "softcap": 0.5, "mask": random_mask(rng, 5, 7)},
+    ]
+
+
+def draw_zero_vectors(rng):
+    inputs = {**random_qk(rng), **random_gains(rng)}
+    inputs["q"][rng.integers(5)], inputs["k"][rng.integers(7)] = 0.0, 0.0
+    return [inputs]
+
+
+def draw_far_scores(rng):
+    # Half of the scores lie at the upper cap, half at the lower: nothing between them is left.
+    q = rng.integers(1, 4, (5, 3)).astype(float)
+    k = 1e4 * rng.permutation([-3.0, -2.0, -1.0, 1.0, 2.0, 3.0, 4.0])[:, None] * np.ones((7, 3))
+    return [{"q": q, "k": k, "softcap": 1.5}, {"q": q, "k": k}]
+
+
+CONTROL_PARTS = (
+    Part("scaling", 1, Text("scaling만", "scaling alone"), draw_scaling_alone),
+    Part("norm", 2, Text("QK norm", "QK norm"), draw_normed),
+    Part("cap", 1, Text("soft-cap", "soft-cap"), draw_capped),
+    Part("together", 1, Text("모두 함께, mask와", "all together, with a mask"), draw_all_controls),
+    Part("zero", 1, Text("0 인 vector", "vectors of zeros"), draw_zero_vectors),
+    Part("far", 1, Text("아주 큰 scores", "very large scores"), draw_far_scores),
+)
+
+
+def controlled_by_functions(q, k, q_gain=None, k_gain=None, softcap=None, mask=None):
+    def rms(x, gain):
+        return x if gain is None else nn.functional.rms_norm(x, x.shape[-1:], weight=gain, eps=1e-6)
+
+    scores = torch.einsum("...id,...jd->...ij", rms(q, q_gain), rms(k, k_gain)) * k.shape[-1] ** -0.5
+    scores = scores if softcap is None else (scores / softcap).tanh() * softcap
+    additive = 0.0 if mask is None else torch.zeros(mask.shape, dtype=q.dtype).masked_fill(~mask, -torch.inf)
+    return nn.functional.softmax(scores + additive, dim=-1)
+
+
+def controlled_by_hand(q, k, q_gain=None, k_gain=None, softcap=None, mask=None):
+    d_k = q.shape[-1]
+    if q_gain is not None:
+        q = q / torch.sqrt((q * q).sum(dim=-1, keepdim=True) / d_k + 1e-6) * q_gain
+        k = k / torch.sqrt((k * k).sum(dim=-1, keepdim=True) / d_k + 1e-6) * k_gain
+    logits = (q[..., :, None, :] * k[..., None, :, :]).sum(dim=-1) / d_k**0.5
+    if softcap:
+        logits = softcap * (1 - 2 / (torch.exp((2 * logits / softcap).clamp(max=700)) + 1))
+    allowed = torch.ones_like(logits, dtype=torch.bool) if mask is None else mask.expand(logits.shape)
+    highest = logits.masked_fill(~allowed, -torch.inf).amax(dim=-1, keepdim=True).detach()
+    shares = torch.where(allowed, logits - highest, -torch.inf).exp()
+    return shares / shares.sum(dim=-1, keepdim=True)
+
+
+class RMSNorm(nn.Module):
+    def __init__(self, gain):
+        super().__init__()
+        self.gain = gain
+
+    def forward(self, x):
+        return self.gain * (x / (x.square().mean(-1, keepdim=True) + 1e-6).sqrt())
+
+
+def controlled_by_modules(q, k, q_gain=None, k_gain=None, softcap=None, mask=None):
+    if q_gain is not None and k_gain is not None:
+        q, k = RMSNorm(q_gain)(q), RMSNorm(k_gain)(k)
+    logits = torch.matmul(q * (1 / np.sqrt(q.shape[-1])), k.transpose(-2, -1))
+    if softcap is not None:
+        logits = logits.div(softcap).tanh().mul(softcap)
+    if mask is not None:
+        logits = torch.where(mask, logits, -torch.inf)
+    return torch.exp(logits - torch.logsumexp(logits, dim=-1, keepdim=True))
+
+
+def controlled_row_by_row(q, k, q_gain=None, k_gain=None, softcap=None, mask=None):
+    if q.ndim > 2:
+        return torch.stack(
+            [controlled_row_by_row(*pair, q_gain, k_gain, softcap, mask) for pair in zip(q, k, strict=True)]
+        )
+    rows = []
+    for i, query in enumerate(q):
+        logits = []
+        for key in k:
+            if q_gain is not None:
+                a = q_gain * query / (query.pow(2).mean() + 1e-6) ** 0.5
+                b = k_gain * key / (key.pow(2).mean() + 1e-6) ** 0.5
+            else:
+                a, b = query, key
+            logit = a.dot(b) / len(a) ** 0.5
+            logits.append(logit if softcap is None else softcap * (logit / softcap).tanh())
+        row = torch.stack(logits)
+        rows.append((row if mask is None else row.masked_fill(~mask[i], -torch.inf)).softmax(dim=0))
+    return torch.stack(rows)
+
+
+CONTROLLED_WEIGHTS = Task(
+    name="controlled_weights",
+    reference=controlled_weights,
+    parts=CONTROL_PARTS,
+    see="score-control.html#three-places",
+    way=Way(torch=True, gradients=("q", "k")),
+    forbidden=FUSED,
+    mistakes=(
+        Mistake(
+            variant(
+                controlled_weights,
+                "norm_over_positions",
+                ("(q**2).mean(dim=-1", "(q**2).mean(dim=-2"),
+                ("(k**2).mean(dim=-1", "(k**2).mean(dim=-2"),
+            ),
+            Text(
+                "norm이 위치 축을 따라 계산되었습니다. Query와 Key마다 자기 d_k 개 위에서 구합니다 (dim=-1).",
+                "The norm runs over positions. Each Query and Key has its own, over its d_k numbers: dim=-1.",
+            ),
+            frozenset({"norm", "together", "zero"}),
+        ),
+        Mistake(
+            variant(
+                controlled_weights,
+                "length_instead_of_rms",
+                ("(q**2).mean(", "(q**2).sum("),
+                ("(k**2).mean(", "(k**2).sum("),
+            ),
+            Text(
+                "vector의 길이로 나누었습니다 (L2). 이 과제의 RMSNorm은 제곱의 합이 아니라 평균을 씁니다.",
+                "This divides by the vector's length (L2). The RMSNorm of this task takes the mean of the squares.",
+            ),
+            frozenset({"norm", "together", "zero"}),
+        ),
+        Mistake(
+            variant(
+                controlled_weights,
+                "mean_subtracted",
+                (
+                    "q = q_gain * q * ((q**2)",
+                    "q, k = q - q.mean(-1, keepdim=True), k - k.mean(-1, keepdim=True)\n        q = q_gain * q * ((q**2)",
+                ),
+            ),
+            Text(
+                "평균을 뺐습니다 (LayerNorm). RMSNorm은 제곱 평균의 제곱근으로 나누기만 합니다.",
+                "The mean is subtracted (LayerNorm). RMSNorm only divides by the root of the mean square.",
+            ),
+            frozenset({"norm", "together", "zero"}),
+        ),
+        Mistake(
+            variant(
+                controlled_weights,
+                "keys_not_normed",
+                ("k = k_gain * k * ((k**2).mean(dim=-1, keepdim=True) + 1e-6).rsqrt()", "k = k_gain * k"),
+            ),
+            Text(
+                "Query만 norm했습니다. Key의 크기도 score에 곱해지므로 둘 다 norm합니다.",
+                "Only the Query is normed. A Key's length multiplies the score as well: norm both.",
+            ),
+            frozenset({"norm", "together", "zero"}),
+        ),
+        Mistake(
+            variant(
+                controlled_weights, "gains_not_used", ("q_gain * q * (", "q * ("), ("k_gain * k * (", "k * (")
+            ),
+            Text(
+                "학습되는 gain을 곱하지 않았습니다.",
+                "The learned gains are not multiplied.",
+            ),
+            frozenset({"norm", "together", "zero"}),
+        ),
+        Mistake(
+            variant(controlled_weights, "one_gain_for_both", ("k_gain * k", "q_gain * k")),
+            Text(
+                "Key에도 q_gain 을 곱했습니다. Query와 Key는 서로 다른 gain을 배웁니다.",
+                "q_gain multiplies the Keys, too. Queries and Keys learn a gain each.",
+            ),
+            frozenset({"norm", "together", "zero"}),
+        ),
+        Mistake(
+            variant(
+                controlled_weights,
+                "scale_dropped_with_the_norm",
+                (
+                    "q @ k.mT / q.shape[-1] ** 0.5",
+                    "q @ k.mT / (q.shape[-1] ** 0.5 if q_gain is None else 1.0)",
+                ),
+            ),
+            Text(
+                "QK norm을 쓸 때 √d_k 로 나누지 않았습니다. RMSNorm한 vector의 내적도 d_k 에 따라 커지므로 scaling은 남습니다.",
+                "With QK norm the division by √d_k is dropped. Dot products of RMS-normed vectors grow with d_k still: scale them.",
+            ),
+            frozenset({"norm", "together", "zero"}),
+        ),
+        Mistake(
+            variant(
+                controlled_weights,
+                "norm_without_epsilon",
+                ("(q**2).mean(dim=-1, keepdim=True) + 1e-6)", "(q**2).mean(dim=-1, keepdim=True))"),
+                ("(k**2).mean(dim=-1, keepdim=True) + 1e-6)", "(k**2).mean(dim=-1, keepdim=True))"),
+            ),
+            Text(
+                "제곱 평균에 1e-6 을 더하지 않았습니다. 0 인 vector는 0 / 0 = NaN 이 되고, 아주 짧은 vector는 너무 커집니다.",
+                "1e-6 is not added to the mean square. A vector of zeros gives 0 / 0 = NaN, and a very short one grows too long.",
+            ),
+            frozenset({"norm", "together", "zero"}),
+        ),
+        Mistake(
+            variant(
+                controlled_weights,
+                "scores_normed",
+                (
+                    "q = q_gain * q * ((q**2).mean(dim=-1, keepdim=True) + 1e-6).rsqrt()",
+                    "q = q_gain * q",
+                ),
+                ("k = k_gain * k * ((k**2).mean(dim=-1, keepdim=True) + 1e-6).rsqrt()", "k = k_gain * k"),
+                (
+                    "    if softcap is not None:",
+                    "    if q_gain is not None:\n"
+                    "        logits = logits * ((logits**2).mean(dim=-1, keepdim=True) + 1e-6).rsqrt()\n"
+                    "    if softcap is not None:",
+                ),
+            ),
+            Text(
+                "dot product 뒤의 score를 norm했습니다. QK norm은 dot product 앞에서 Query와 Key에 합니다.",
+                "The scores are normed, after the dot product. QK norm acts on Query and Key before it.",
+            ),
+            frozenset({"norm", "together", "zero"}),
+        ),
+        Mistake(
+            variant(controlled_weights, "cap_not_multiplied", ("softcap * torch.tanh", "torch.tanh")),
+            Text(
+                "tanh 뒤에 cap을 다시 곱하지 않아 score가 (−1, 1) 에 갇혔습니다.",
+                "The cap isn't multiplied back after tanh, which leaves scores in (−1, 1).",
+            ),
+            frozenset({"cap", "together", "far"}),
+        ),
+        Mistake(
+            variant(
+                controlled_weights,
+                "clamped",
+                ("softcap * torch.tanh(logits / softcap)", "logits.clamp(-softcap, softcap)"),
+            ),
+            Text(
+                "score를 잘랐습니다 (clamp). soft-cap은 cap · tanh(a / cap) 으로 부드럽게 눌러 순서를 지킵니다.",
+                "The scores are cut off (clamp). Soft-cap presses them smoothly, cap · tanh(a / cap), and keeps their order.",
+            ),
+            frozenset({"cap", "together"}),
+        ),
+        Mistake(
+            variant(
+                controlled_weights,
+                "capped_before_scaling",
+                ("q @ k.mT / q.shape[-1] ** 0.5", "q @ k.mT"),
+                (
+                    "    if mask is not None:",
+                    "    logits = logits / q.shape[-1] ** 0.5\n    if mask is not None:",
+                ),
+            ),
+            Text(
+                "scaling 앞에서 cap을 씌웠습니다. 순서는 scaling, soft-cap, mask, Softmax입니다.",
+                "The cap comes before the scaling. The order is scaling, soft-cap, mask, Softmax.",
+            ),
+            frozenset({"cap", "together", "far"}),
+        ),
+        Mistake(
+            variant(
+                controlled_weights,
+                "capped_after_the_mask",
+                (
+                    "    if softcap is not None:\n        logits = softcap * torch.tanh(logits / softcap)\n",
+                    "",
+                ),
+                (
+                    "    return logits",
+                    "    if softcap is not None:\n        logits = softcap * torch.tanh(logits / softcap)\n    return logits",
+                ),
+            ),
+            Text(
+                "mask 뒤에 cap을 씌워 −∞ 가 −cap 이 되었습니다: 가려진 Key가 비중을 얻습니다.",
+                "The cap comes after the mask and turns −∞ into −cap: a masked Key gets weight.",
+            ),
+            frozenset({"together"}),
+        ),
+        Mistake(
+            variant(
+                controlled_weights,
+                "always_fifty",
+                (
+                    "logits = softcap * torch.tanh(logits / softcap)",
+                    "logits = 50.0 * torch.tanh(logits / 50.0)",
+                ),
+            ),
+            Text("주어진 softcap 대신 늘 50 을 썼습니다.", "The cap is always 50, whatever softcap says."),
+            frozenset({"cap", "together", "far"}),
+        ),
+        Mistake(
+            variant(controlled_weights, "softmax_over_queries", ("softmax(dim=-1)", "softmax(dim=-2)")),
+            Text(
+                "Softmax가 Query 축을 따라 계산되었습니다. Key 축(dim=-1)입니다.",
+                "Softmax runs over the Queries here. It runs over the Keys: dim=-1.",
+            ),
+            everywhere(CONTROL_PARTS),
+        ),
+        Mistake(
+            variant(
+                controlled_weights,
+                "controls_required",
+                ("    if q_gain is not None:\n        q =", "    if True:\n        q ="),
+            ),
+            Text(
+                "gain이 없을 때 실패합니다. None 이면 norm하지 않습니다.",
+                "This fails where no gains are given. With None, nothing is normed.",
+            ),
+            everywhere(CONTROL_PARTS) - {"norm", "zero"},
+        ),
+    ),
+    right_answers=(controlled_by_functions, controlled_by_hand, controlled_by_modules, controlled_row_by_row),
+)
+
+
+# --- Task 5: MultiHeadAttention -------------------------------------------------------------------------------
+
+
+class MultiHeadAttention(nn.Module):
+    """Heads that read `memory` with the Queries of `x`; `heads // kv_heads` Query heads share a Key and Value head."""
+
+    def __init__(self, d_model, heads, kv_heads, d_k):
+        super().__init__()
+        self.heads, self.kv_heads = heads, kv_heads
+        self.w_q = nn.Linear(d_model, heads * d_k, bias=False)
+        self.w_k = nn.Linear(d_model, kv_heads * d_k, bias=False)
+        self.w_v = nn.Linear(d_model, kv_heads * d_k, bias=False)
+        self.w_o = nn.Linear(heads * d_k, d_model, bias=False)
+
+    def forward(self, x, memory, mask=None):
+        """x (..., n_q, d_model), memory (..., n_k, d_model), mask (..., n_q, n_k) -> (..., n_q, d_model)"""
+        repeat = self.heads // self.kv_heads
+        q = split_heads(self.w_q(x), self.heads)
+        k = split_heads(self.w_k(memory), self.kv_heads, repeat)
+        v = split_heads(self.w_v(memory), self.kv_heads, repeat)
+        mask = None if mask is None else mask.unsqueeze(-3)
+        output, _ = attention(q, k, v, mask)
+        return self.w_o(merge_heads(output))
+
+
+D_MODEL, D_K = 7, 5
+WEIGHTS = ("w_q.weight", "w_k.weight", "w_v.weight", "w_o.weight")
+
+
+def random_module(rng, heads, kv_heads, *batch):
+    """Sizes, parameters as torch keeps them (out, in), and inputs; in float32, as a new module is."""
+    shapes = {
+        "w_q.weight": (heads * D_K, D_MODEL),
+        "w_k.weight": (kv_heads * D_K, D_MODEL),
+        "w_v.weight": (kv_heads * D_K, D_MODEL),
+        "w_o.weight": (D_MODEL, heads * D_K),
+        "x": (*batch, 3, D_MODEL),
+        "memory": (*batch, 11, D_MODEL),
+    }
+    sizes = {"d_model": D_MODEL, "heads": heads, "kv_heads": kv_heads, "d_k": D_K}
+    spread = {name: 0.4 if name in WEIGHTS else 1.0 for name in shapes}
+    return sizes | {
+        name: (spread[name] * rng.normal(size=shape)).astype(np.float32) for name, shape in shapes.items()
+    }
+
+
+def draw_module(rng):
+    return [random_module(rng, 3, 3)]
+
+
+def draw_shared_module(rng):
+    return [random_module(rng, 6, 2), random_module(rng, 6, 3)]
+
+
+def draw_module_batches(rng):
+    return [random_module(rng, 2, 2, 5), random_module(rng, 4, 2, 5, 2)]
+
+
+def draw_masked_module(rng):
+    masks = np.stack([random_mask(rng, 3, 11) for _ in range(5)])
+    return [{**random_module(rng, 2, 2), "mask": masks[0]}, {**random_module(rng, 4, 2, 5), "mask": masks}]
+
+
+def draw_dead_module(rng):
+    mask = random_mask(rng, 3, 11)
+    mask[rng.integers(3)] = False
+    return [{**random_module(rng, 3, 3), "mask": mask}]
+
+
+MODULE_PARTS = (
+    Part("mha", 2, Text("MHA", "MHA"), draw_module),
+    Part("gqa", 1, Text("GQA", "GQA"), draw_shared_module),
+    Part("batches", 1, Text("batch 축", "batch axes"), draw_module_batches),
+    Part("masked", 2, Text("mask", "a mask"), draw_masked_module),
+    Part("dead", 1, Text("볼 Key가 없는 Query", "a Query that may attend to no Key"), draw_dead_module),
+)
+
+
+class ModuleOfEinsums(nn.Module):
+    def __init__(self, d_model, heads, kv_heads, d_k):
+        super().__init__()
+        self.shape = (kv_heads, heads // kv_heads, d_k)
+        self.w_q = nn.Linear(d_model, heads * d_k, bias=False)
+        self.w_k = nn.Linear(d_model, kv_heads * d_k, bias=False)
+        self.w_v = nn.Linear(d_model, kv_heads * d_k, bias=False)
+        self.w_o = nn.Linear(heads * d_k, d_model, bias=False)
+
+    def forward(self, x, memory, mask=None):
+        groups, members, d_k = self.shape
+        q = self.w_q(x).unflatten(-1, (groups, members, d_k))
+        k = self.w_k(memory).unflatten(-1, (groups, d_k))
+        v = self.w_v(memory).unflatten(-1, (groups, d_k))
+        logits = torch.einsum("...igmd,...jgd->...gmij", q, k) / d_k**0.5
+        if mask is not None:
+            hidden = ~mask[..., None, None, :, :]
+            logits = logits.masked_fill(hidden, torch.finfo(logits.dtype).min)
+        weights = logits.softmax(dim=-1)
+        if mask is not None:
+            weights = weights.masked_fill(hidden, 0.0)
+        return self.w_o(torch.einsum("...gmij,...jgd->...igmd", weights, v).flatten(-3))
+
+
+class ModuleOfHeads(nn.Module):
+    def __init__(self, d_model, heads, kv_heads, d_k):
+        super().__init__()
+        self.heads, self.repeat, self.d_k = heads, heads // kv_heads, d_k
+        sizes = {"w_q": (d_model, heads * d_k), "w_o": (heads * d_k, d_model)}
+        sizes |= dict.fromkeys(("w_k", "w_v"), (d_model, kv_heads * d_k))
+        for name, (d_in, d_out) in sizes.items():
+            self.add_module(name, nn.Linear(d_in, d_out, bias=False))
+
+    def forward(self, x, memory, mask=None):
+        q, k, v = self.w_q(x), self.w_k(memory), self.w_v(memory)
+        outputs = []
+        for head in range(self.heads):
+            own, shared = (slice(i * self.d_k, (i + 1) * self.d_k) for i in (head, head // self.repeat))
+            output, _ = attention(q[..., own], k[..., shared], v[..., shared], mask)
+            outputs.append(output)
+        return self.w_o(torch.cat(outputs, dim=-1))
+
+
+class Projection(nn.Module):
+    def __init__(self, d_in, d_out):
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(d_out, d_in).normal_())
+
+    def forward(self, x):
+        return x @ self.weight.T
+
+
+class ModuleOfParameters(nn.Module):
+    def __init__(self, d_model, heads, kv_heads, d_k):
+        super().__init__()
+        self.heads, self.kv_heads = heads, kv_heads
+        self.w_q, self.w_o = Projection(d_model, heads * d_k), Projection(heads * d_k, d_model)
+        self.w_k, self.w_v = (Projection(d_model, kv_heads * d_k) for _ in range(2))
+
+    def forward(self, x, memory, mask=None):
+        q = split_by_chunks(self.w_q(x), self.heads)
+        repeat = self.heads // self.kv_heads
+        k, v = (split_by_chunks(w(memory), self.kv_heads, repeat) for w in (self.w_k, self.w_v))
+        mask = mask if mask is None else mask[..., None, :, :].expand(*q.shape[:-1], -1)
+        return self.w_o(merge_by_unbinding(attention_by_einsum(q, k, v, mask)[0]))
+
+
+class ModuleThatSums(nn.Module):
+    def __init__(self, d_model, heads, kv_heads, d_k):
+        super().__init__()
+        self.heads, self.kv_heads, self.d_k = heads, kv_heads, d_k
+        self.w_q = nn.Linear(d_model, heads * d_k, bias=False)
+        self.w_k = nn.Linear(d_model, kv_heads * d_k, bias=False)
+        self.w_v = nn.Linear(d_model, kv_heads * d_k, bias=False)
+        self.w_o = nn.Linear(heads * d_k, d_model, bias=False)
+
+    def forward(self, x, memory, mask=None):
+        total = 0.0
+        groups = [h * self.kv_heads // self.heads for h in range(self.heads)]
+        for head, group in enumerate(groups):
+            own = slice(head * self.d_k, (head + 1) * self.d_k)
+            shared = slice(group * self.d_k, (group + 1) * self.d_k)
+            logits = x @ self.w_q.weight[own].T @ (memory @ self.w_k.weight[shared].T).mT * self.d_k**-0.5
+            weights = SoftmaxOverKeys(mask)(logits)
+            total = total + weights @ memory @ self.w_v.weight[shared].T @ self.w_o.weight[:, own].T
+        return total
+
+
+MULTI_HEAD_ATTENTION = Task(
+    name="MultiHeadAttention",
+    reference=MultiHeadAttention,
+    parts=MODULE_PARTS,
+    see="heads.html#mha",
+    rtol=1e-3,
+    atol=1e-4,
+    way=Way(
+        kind="class",
+        build=("d_model", "heads", "kv_heads", "d_k"),
+        state=WEIGHTS,
+        torch=True,
+        gradients=("x", "memory", *WEIGHTS),
+    ),
+    forbidden=FUSED,
+    mistakes=(
+        Mistake(
+            variant(
+                MultiHeadAttention,
+                "WithBias",
+                (
+                    "self.w_q = nn.Linear(d_model, heads * d_k, bias=False)",
+                    "self.w_q = nn.Linear(d_model, heads * d_k)",
+                ),
+            ),
+            Text(
+                "parameters의 이름이나 shape이 다릅니다. nn.Linear의 기본값은 bias가 있습니다: bias=False 로 두고, w_k 와 w_v 의 "
+                "폭은 kv_heads · d_k 입니다.",
+                "Names or shapes of the parameters are different. By default nn.Linear has a bias: set bias=False. w_k and w_v "
+                "are kv_heads · d_k wide.",
+            ),
+            everywhere(MODULE_PARTS),
+        ),
+        Mistake(
+            variant(
+                MultiHeadAttention,
+                "NoOutputProjection",
+                ("self.w_o(merge_heads(output))", "merge_heads(output)"),
+            ),
+            Text(
+                "w_o 를 쓰지 않았습니다. 이어 붙인 heads를 섞어 d_model 로 되돌립니다.",
+                "w_o is not used. It mixes the heads that stand side by side and leads back to d_model.",
+            ),
+            everywhere(MODULE_PARTS),
+        ),
+        Mistake(
+            variant(
+                MultiHeadAttention,
+                "TiledHeads",
+                (
+                    "k = split_heads(self.w_k(memory), self.kv_heads, repeat)",
+                    "k = torch.cat([split_heads(self.w_k(memory), self.kv_heads)] * repeat, dim=-3)",
+                ),
+                (
+                    "v = split_heads(self.w_v(memory), self.kv_heads, repeat)",
+                    "v = torch.cat([split_heads(self.w_v(memory), self.kv_heads)] * repeat, dim=-3)",
+                ),
+            ),
+            Text(
+                "KV heads를 통째로 이어 붙였습니다 (tile). 이웃한 Query heads가 한 KV head를 나누어 씁니다: h0, h0, h1, h1.",
+                "All KV heads are repeated one after another (tile). Neighbouring Query heads share one: h0, h0, h1, h1.",
+            ),
+            everywhere(MODULE_PARTS) - {"mha", "dead"},
+        ),
+        Mistake(
+            variant(
+                MultiHeadAttention,
+                "HeadsReshaped",
+                (
+                    "q = split_heads(self.w_q(x), self.heads)",
+                    "q = self.w_q(x).reshape(*x.shape[:-2], self.heads, x.shape[-2], -1)",
+                ),
+            ),
+            Text(
+                "Query의 heads를 reshape만으로 나누어 tokens와 섞였습니다.",
+                "The Query's heads are split by a reshape alone, which mixes them up with tokens.",
+            ),
+            everywhere(MODULE_PARTS),
+        ),
+        Mistake(
+            variant(
+                MultiHeadAttention,
+                "OutputReshaped",
+                ("merge_heads(output)", "output.reshape(*x.shape[:-1], -1)"),
+            ),
+            Text(
+                "heads를 reshape만으로 이어 붙여 tokens와 섞였습니다.",
+                "The heads are joined by a reshape alone, which mixes them up with tokens.",
+            ),
+            everywhere(MODULE_PARTS),
+        ),
+        Mistake(
+            variant(
+                MultiHeadAttention,
+                "ScaledByTheModel",
+                ("attention(q, k, v, mask)", "attention(q, k, v, mask, x.shape[-1] ** -0.5)"),
+            ),
+            Text(
+                "√d_model 로 나누었습니다. head 하나의 내적은 d_k 만큼 깁니다.",
+                "This divides by √d_model. A head's dot product is d_k long.",
+            ),
+            everywhere(MODULE_PARTS),
+        ),
+        Mistake(
+            variant(
+                MultiHeadAttention,
+                "ScaledByAllHeads",
+                ("attention(q, k, v, mask)", "attention(q, k, v, mask, (self.heads * q.shape[-1]) ** -0.5)"),
+            ),
+            Text(
+                "모든 heads의 폭 √(heads · d_k) 로 나누었습니다. head 하나의 √d_k 입니다.",
+                "This divides by the width of all heads, √(heads · d_k). It is √d_k, that of one.",
+            ),
+            everywhere(MODULE_PARTS),
+        ),
+        Mistake(
+            variant(MultiHeadAttention, "MaskWithoutHeads", ("mask.unsqueeze(-3)", "mask")),
+            Text(
+                "mask에 heads 축이 없습니다. (batch, n_q, n_k) 의 batch가 heads 자리에 놓입니다: mask.unsqueeze(-3).",
+                "The mask has no axis for the heads, so that the batch of (batch, n_q, n_k) takes their place: mask.unsqueeze(-3).",
+            ),
+            frozenset({"masked"}),
+        ),
+        Mistake(
+            variant(MultiHeadAttention, "MaskInverted", ("mask.unsqueeze(-3)", "~mask.unsqueeze(-3)")),
+            Text(
+                "mask를 반대로 읽었습니다. True 는 '볼 수 있음'입니다 (nn.MultiheadAttention과 반대).",
+                "The mask is inverted. True means may attend, the opposite of nn.MultiheadAttention.",
+            ),
+            frozenset({"masked", "dead"}),
+        ),
+        Mistake(
+            variant(MultiHeadAttention, "MaskNotUsed", ("attention(q, k, v, mask)", "attention(q, k, v)")),
+            Text("mask를 쓰지 않았습니다.", "The mask is not used."),
+            frozenset({"masked", "dead"}),
+        ),
+        Mistake(
+            variant(
+                MultiHeadAttention,
+                "KeysAndValuesExchanged",
+                ("split_heads(self.w_k(memory)", "split_heads(self.w_v(memory)"),
+                ("v = split_heads(self.w_v(memory)", "v = split_heads(self.w_k(memory)"),
+            ),
+            Text(
+                "w_k 와 w_v 가 바뀌었습니다.",
+                "w_k and w_v have changed places.",
+            ),
+            everywhere(MODULE_PARTS),
+        ),
+        Mistake(
+            variant(
+                MultiHeadAttention,
+                "DeadQueryUndefined",
+                (
+                    "output, _ = attention(q, k, v, mask)",
+                    "output, _ = attention(q, k, v, None if mask is None else mask)\n        if mask is not None:\n            output = torch.where(mask.any(dim=-1, keepdim=True), output, torch.nan)",
+                ),
+            ),
+            Text(
+                "볼 Key가 없는 Query의 output이 NaN입니다. 그 heads는 0 을 내고, 0 은 w_o 를 지나도 0 입니다.",
+                "The output of a Query that may attend to no Key is NaN. Its heads give 0, which w_o leaves 0.",
+            ),
+            frozenset({"dead"}),
+        ),
+    ),
+    right_answers=(ModuleOfEinsums, ModuleOfHeads, ModuleOfParameters, ModuleThatSums),
+)
+
+BANK = Bank(
+    "ps4",
+    (ATTENTION, SPLIT_HEADS, MERGE_HEADS, CONTROLLED_WEIGHTS, MULTI_HEAD_ATTENTION),
+    modules=("torch",),
+)
