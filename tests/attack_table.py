@@ -11,7 +11,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -95,32 +95,43 @@ def written() -> dict[str, Row]:
 def stock_points(course: Course, folder: Path) -> dict[str, str]:
     """What stock `nbgrader autograde` gives for the attacked item of every safe attack, honest students aside."""
     items: dict[str, str] = {"honest": "double"}
-    submitted = folder / "submitted"
+    notebooks: dict[str, Any] = {"honest": notebook_with(course, [])}
     for attack in load_attacks():
         if attack.safe:
             items[attack.name] = attack.item
-            path = submitted / attack.name / "mini" / "mini.ipynb"
-            path.parent.mkdir(parents=True)
-            write_notebook(notebook_with(course, attack.cells), path)
-    for path in intake_files():
-        if fields(path).get("stock") == "safe":
-            items[f"intake-{path.stem}"] = "double"
-            hand_in_as(path, course, submitted / f"intake-{path.stem}" / "mini")
-    (submitted / "honest" / "mini").mkdir(parents=True)
-    write_notebook(notebook_with(course, []), submitted / "honest" / "mini" / "mini.ipynb")
-    register(open_workspace(course, folder), "mini")
-    halves = [sorted(items)[number::2] for number in range(2)]
-    arguments = [
-        [sys.executable, __file__, "--stock", str(course.root), str(folder), *half] for half in halves
-    ]
-    for process in [
-        subprocess.Popen(a, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for a in arguments
-    ]:
-        process.wait()
+            notebooks[attack.name] = notebook_with(course, attack.cells)
+    files = {path.stem: path for path in intake_files() if fields(path).get("stock") == "safe"}
+    items |= dict.fromkeys(files, "double")
+    # Two workspaces, since two processes on one of nbgrader's gradebooks lock each other out.
+    places = {name: folder / str(number % 2) for number, name in enumerate(sorted(items))}
+    for name, place in places.items():
+        if name in files:
+            hand_in_as(files[name], course, place / "submitted" / name / "mini")
+        else:
+            (place / "submitted" / name / "mini").mkdir(parents=True)
+            write_notebook(notebooks[name], place / "submitted" / name / "mini" / "mini.ipynb")
+    for place in set(places.values()):
+        register(open_workspace(course, place), "mini")
+    _wait_for(
+        [
+            __file__,
+            "--stock",
+            str(course.root),
+            str(place),
+            *(name for name in places if places[name] == place),
+        ]
+        for place in sorted(set(places.values()))
+    )
     return {
-        name.replace("intake-", "intake/"): of(item, _mark(folder, name, item))
+        f"intake/{name}" if name in files else name: of(item, _mark(places[name], name, item))
         for name, item in items.items()
     }
+
+
+def _wait_for(commands: Iterable[list[str]]) -> None:
+    quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    for process in [subprocess.Popen([sys.executable, *command], **quiet) for command in commands]:
+        process.wait()
 
 
 def _mark(folder: Path, student: str, item: str) -> float | None:
