@@ -368,7 +368,9 @@ def report(verdict: Verdict, language: str, *, hidden: bool = False) -> str:
         title = part.part.title.in_language(language)
         lines.append(f"  {'✓' if part.earned else '✗'} {title} ({part.part.points:g} {say['points']})")
         if not part.earned:
-            lines += _unsaid([f"      {line}" for line in _differences(part, say, hidden)], lines, say)
+            lines += _unsaid(
+                [f"      {line}" for line in _differences(part, say, hidden, task.way)], lines, say
+            )
     for mistake in verdict.mistakes:
         lines.append(f"  → {say['mistake']}: {task.hints[mistake].in_language(language)}")
     if verdict.points < task.points:
@@ -493,7 +495,7 @@ def _line_of(error: BaseException, function: Function) -> str:
     return own[-1] if own else ""
 
 
-def _differences(part: PartVerdict, say: dict[str, str], hidden: bool) -> list[str]:
+def _differences(part: PartVerdict, say: dict[str, str], hidden: bool, way: Way) -> list[str]:
     assert part.failed is not None
     assert part.outcome is not None
     outcome, right = part.outcome, part.failed.right
@@ -504,13 +506,13 @@ def _differences(part: PartVerdict, say: dict[str, str], hidden: bool) -> list[s
     if hidden or right.value is None:
         return []
     given = ", ".join(f"{name} {_brief(value)}" for name, value in part.failed.inputs.items())
-    return [f"{say['inputs']} {given}", *_values_differ(outcome, right, say)]
+    return [f"{say['inputs']} {given}", *_values_differ(outcome, right, say, way)]
 
 
-def _values_differ(outcome: Outcome, right: Outcome, say: dict[str, str]) -> list[str]:
+def _values_differ(outcome: Outcome, right: Outcome, say: dict[str, str], way: Way) -> list[str]:
     """What the first value that differs has otherwise; of several values, which one that is."""
     for index, (got, expected) in enumerate(zip(outcome.values, right.values, strict=False)):
-        which = say["result"].format(number=index + 1) + " " if right.more else ""
+        which = _which(index, say, way)
         if got.shape != expected.shape:
             return [which + say["shape"].format(expected=expected.shape, got=got.shape)]
         if not _alike(got, expected):
@@ -518,6 +520,13 @@ def _values_differ(outcome: Outcome, right: Outcome, say: dict[str, str]) -> lis
         if not _close(got, expected).all():
             return [which + _first_difference(got, expected, say)]
     return [_first_difference(outcome.values[0], right.values[0], say)]
+
+
+def _which(index: int, say: dict[str, str], way: Way) -> str:
+    """Begins the sentence about a value: nothing where there is only one."""
+    if index >= way.results:
+        return say["gradient"].format(name=way.gradients[index - way.results]) + " "
+    return say["result"].format(number=index + 1) + " " if way.results > 1 else ""
 
 
 def _unsaid(new: list[str], lines: list[str], say: dict[str, str]) -> list[str]:
@@ -648,6 +657,7 @@ _SAY = {
         "memory": "한꺼번에 쓴 메모리가 너무 많습니다{sizes}. 큰 배열을 통째로 만들지 마세요.",
         "estimate": " (추정: {sizes})",
         "result": "{number}번째 결과:",
+        "gradient": "{name} 의 gradient:",
         "inputs": "입력:",
         "shape": "shape이 {expected} 이어야 하는데 {got} 입니다.",
         "dtype": "dtype이 {expected} 이어야 하는데 {got} 입니다.",
@@ -666,6 +676,7 @@ _SAY = {
         "memory": "Too much memory is held at once{sizes}. Don't make the large array as a whole.",
         "estimate": " (an estimate: {sizes})",
         "result": "Result {number}:",
+        "gradient": "The gradient of {name}:",
         "inputs": "Inputs:",
         "shape": "The shape should be {expected}; it is {got}.",
         "dtype": "The dtype should be {expected}; it is {got}.",

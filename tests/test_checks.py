@@ -15,6 +15,7 @@ from course_lib.checks import (
     PartInfo,
     TaskCases,
     Text,
+    Way,
     agree,
     call,
     judge,
@@ -180,6 +181,31 @@ def test_report_says_that_memory_is_an_estimate(hidden):
     )  # the first call may load a library: it is not measured
     assert "Too much memory is held at once" in said
     assert ("an estimate: 8.0 MiB > 1.0 MiB" in said) is not hidden
+
+
+@pytest.mark.parametrize(
+    ("wrong", "which"),
+    [(0, "Result 1: The first"), (1, "Result 2: The first"), (2, "The gradient of x: The first")],
+)
+def test_report_says_which_of_several_values_differs(wrong, which):
+    torch = pytest.importorskip("torch")
+    way = Way(torch=True, results=2, gradients=("x",))
+
+    def both(x, plus=0):
+        return 2 * x + plus, x**2
+
+    def mistaken(x, plus=0):
+        first, second = both(x.detach() if wrong == 2 else x, plus)
+        results = [first + (wrong == 0), second + (wrong == 1)]
+        return [result + 0 * x for result in results]
+
+    cases = tuple(
+        dataclasses.replace(case, right=call(both, ("x",), case.inputs, way=way), mistakes={})
+        for case in TASK.cases
+    )
+    task = dataclasses.replace(TASK, way=way, hints={}, cases=cases)
+    assert which in report(judge(task, mistaken), "en")
+    assert torch.is_grad_enabled()
 
 
 def test_report_shows_whole_numbers_to_the_last_digit():
