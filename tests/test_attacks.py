@@ -48,9 +48,14 @@ FAST = {
     "seek_disk",
     "shadow_poison",
 }
-_MARKUP = re.compile(
-    r"<script|<img|<svg|<iframe|text/html|javascript|\\u001b|\\u009b|\\u202e|\\ud800", re.IGNORECASE
-)
+_MARKUP = re.compile(r"<script|<img|<svg|<iframe", re.IGNORECASE)
+_UNSHOWN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def texts_of(output: Any) -> list[str]:
+    """What a page or a terminal would take from an output."""
+    texts = [output.get("text", ""), output.get("ename", ""), output.get("evalue", "")]
+    return texts + output.get("traceback", []) + list(output.get("data", {}).values())
 
 
 @pytest.fixture(scope="module")
@@ -97,9 +102,10 @@ def test_attack_earns_nothing_and_touches_nobody(attack: Attack, hall: Hall, por
     assert points(neighbour) == HONEST
     assert hall.room._process is parent
     assert [text for text in hall.hidden_texts() if text in shown(executed)] == []
-    outputs = [str(cell.outputs) for cell in executed.cells if cell.cell_type == "code"]
-    assert [output for output in outputs if _MARKUP.search(output.encode("unicode_escape").decode())] == []
-    assert sum(map(len, outputs)) < 3 * 2**20
+    outputs = [output for cell in executed.cells if cell.cell_type == "code" for output in cell.outputs]
+    assert {kind for output in outputs for kind in output.get("data", {})} <= {"text/plain", "image/png"}
+    assert [text for output in outputs for text in texts_of(output) if _UNSHOWN.search(text)] == []
+    assert sum(len(str(output)) for output in outputs) < 3 * 2**20
     assert all(not _MARKUP.search(verdict.message) for verdict in verdicts(executed).values())
 
 

@@ -334,9 +334,12 @@ def test_a_copy_keeps_the_state_and_outlives_a_loop(seat: Seat) -> None:
     ],
 )
 def test_forged_messages_are_a_loss_of_this_seat_alone(room: Room, written: str) -> None:
-    with room.seat() as seat, pytest.raises(Lost):
+    def forge(seat: Seat) -> None:
         seat.run(f"import os, struct\nos.write(3, {written})", seconds=3)
         seat.ping(seconds=3)
+
+    with room.seat() as seat, pytest.raises(Lost):
+        forge(seat)
     with room.seat() as seat:
         assert said(seat, "print(1)") == "1\n"
 

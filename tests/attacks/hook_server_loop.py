@@ -1,8 +1,9 @@
 # ruff: noqa
 # kind: hooks of IPython
 # attack: the room's own loop is rewritten to answer every call with what was asked
+# earns: 1
 # mean: 0
-# why: mean is answered by the same rewritten loop
+# why: mean is answered by the same loop, and the double of an empty array is itself
 
 # %% double-solution
 def double(x):
@@ -14,7 +15,7 @@ import sys
 server = sys.modules.get("student_room.server")
 if server is not None:
 
-    def answer(examiner, shell, request, arrays):
-        server.wire.send(examiner, {"error": None, "changed": False}, arrays or [np.zeros(3)])
+    def call(self, request, arrays):
+        self.reply({"error": None, "changed": False}, arrays or [np.zeros(3)])
 
-    server._answer = answer
+    server._Child.call = call
