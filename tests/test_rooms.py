@@ -223,7 +223,7 @@ def test_seats_share_nothing(room: Room) -> None:
             first,
             "import random\nopen('/tmp/a', 'w').write('x')\nopen('b', 'w').write('x')\nprint(random.random())",
         ) != said(second, "import os, random\nprint(random.random())")
-        assert said(second, "print(os.listdir('/tmp'), os.listdir('.'))") == "[] []\n"
+        assert said(second, "print('a' in os.listdir('/tmp'), os.listdir('.'))") == "False []\n"
 
 
 def test_torch_works_within_the_limits(room: Room) -> None:

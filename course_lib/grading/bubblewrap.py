@@ -5,12 +5,12 @@ from __future__ import annotations
 import importlib
 import os
 import shutil
-import sys
 import sysconfig
 from pathlib import Path
 
 import course_lib
 from course_lib.grading.student_room.server import HOME
+from course_lib.grading.student_room.walls import interpreter_folders, places_below_tmp
 
 
 class RoomError(Exception):
@@ -60,18 +60,15 @@ def _system() -> list[str]:
 
 def _interpreter() -> list[str]:
     """Python and its packages, without this library: it is an answer."""
-    folders = sorted({sys.prefix, sys.base_prefix})
+    shown = {folder: folder for folder in interpreter_folders()}
+    below_tmp = {place: folder for folder, place in places_below_tmp().items()}
     words = []
-    for folder in folders:
-        if Path(folder).is_relative_to("/tmp"):
-            raise RoomError(
-                f"Python lies in {folder}, but students get a /tmp of their own. Move it elsewhere."
-            )
-        if not Path(folder).is_relative_to("/usr"):
-            words += [*_parents(Path(folder)), "--ro-bind", folder, folder]
+    for place, folder in {**shown, **below_tmp}.items():
+        words += [*_parents(Path(place)), "--ro-bind", folder, place]
     for library in {Path(sysconfig.get_path("purelib"), "course_lib"), Path(course_lib.__file__).parent}:
-        if library.is_dir() and any(library.is_relative_to(shown) for shown in ("/usr", *folders)):
-            words += ["--tmpfs", str(library)]
+        for place, folder in {"/usr": "/usr", **shown, **below_tmp}.items():
+            if library.is_dir() and library.is_relative_to(folder):
+                words += ["--tmpfs", str(Path(place, library.relative_to(folder)))]
     return words
 
 

@@ -11,13 +11,14 @@ import os
 import platform
 import resource
 import struct
+import sys
 from dataclasses import dataclass
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
 CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWIPC = 0x00020000, 0x04000000, 0x08000000
 CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET = 0x10000000, 0x20000000, 0x40000000
-MS_NOSUID, MS_NODEV, MS_REC, MS_PRIVATE = 2, 4, 0x4000, 0x40000
+MS_NOSUID, MS_NODEV, MS_BIND, MS_REC, MS_PRIVATE = 2, 4, 0x1000, 0x4000, 0x40000
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS = 1, 4, 22, 38
 
 
@@ -47,8 +48,22 @@ def enter_namespaces(limits: Limits, home: str) -> None:
     for place in (home, "/tmp", "/dev/shm"):
         if os.path.isdir(place):
             _call("mount", b"tmpfs", place.encode(), b"tmpfs", MS_NOSUID | MS_NODEV, size)
+    for folder, place in places_below_tmp().items():
+        os.makedirs(folder, mode=0o755)
+        _call("mount", place.encode(), folder.encode(), None, MS_BIND | MS_REC, None)
     # Nothing of the parent shows: not its memory, environment or open files.
     _call("mount", b"tmpfs", b"/proc", b"tmpfs", MS_NOSUID | MS_NODEV, b"size=4k,mode=0555")
+
+
+def interpreter_folders() -> list[str]:
+    """Where Python and its packages lie, but for what the system's /usr holds."""
+    return sorted(folder for folder in {sys.prefix, sys.base_prefix} if not f"{folder}/".startswith("/usr/"))
+
+
+def places_below_tmp() -> dict[str, str]:
+    """Of these the ones in /tmp, which a child's own /tmp hides, and where a second view of each lies."""
+    below = [folder for folder in interpreter_folders() if folder.startswith("/tmp/")]
+    return {folder: f"/room/interpreter-{number}" for number, folder in enumerate(below)}
 
 
 def close_in(limits: Limits, home: str) -> None:
