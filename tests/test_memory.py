@@ -6,7 +6,7 @@ import pytest
 from course_lib.checks import Text
 from course_lib.grading.bank import Bank, Part, Task
 from course_lib.grading.examiner import Exam, examine
-from course_lib.grading.rooms import Room, RoomError
+from course_lib.grading.rooms import Room
 
 
 def count(n):
@@ -29,11 +29,6 @@ FORGED = f"{FULL}\nimport tracemalloc\ntracemalloc.get_traced_memory = lambda: (
 
 @pytest.fixture(scope="module")
 def room():
-    try:
-        with Room() as room, room.seat():
-            pass
-    except RoomError as error:
-        pytest.skip(str(error))
     with Room() as room:
         yield room
 
