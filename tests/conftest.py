@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 from dataclasses import dataclass
 from typing import Any
@@ -41,6 +42,13 @@ def numpy(array: Any) -> np.ndarray:
         array = array.detach().cpu()
         return (array.float() if str(array.dtype) == "torch.bfloat16" else array).numpy()
     return np.asarray(array)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def one_torch_thread() -> None:
+    """The tests' arrays are tiny: threads would wait for each other, several times as long as one works."""
+    with contextlib.suppress(ImportError):
+        importlib.import_module("torch").set_num_threads(1)
 
 
 @pytest.fixture(scope="session", params=["numpy", "torch"])

@@ -30,11 +30,17 @@ def visible(task):
     return visible_cases(next(bank for bank in BANKS.values() if task in bank.tasks))
 
 
+# Every test of a bank runs on a few draws each time, and on more of them in the slow run.
+some_and_more_draws = pytest.mark.parametrize(
+    "draws", [pytest.param(1, id="some"), pytest.param(7, id="more", marks=pytest.mark.slow)]
+)
+
+
 @cache
-def every_draw(task):
+def every_draw(task, draws=1):
     """The cases that students see, then what grading may draw."""
     seen = next(cases for cases in visible(task) if cases.name == task.name)
-    seeds = SEEDS if task.memory is None else SEEDS[:2]  # what fills memory takes its time
+    seeds = SEEDS[: draws if task.memory is None else min(draws, 2)]  # what fills memory takes its time
     return [seen, *(draw_cases(task, seed, rounds=3) for seed in seeds)]
 
 
@@ -54,9 +60,10 @@ def in_float32(function):
     return less_precise
 
 
+@some_and_more_draws
 @pytest.mark.parametrize("task", TASKS)
-def test_reference_keeps_all_points(task):
-    assert all(judge(cases, task.reference).points == task.points for cases in every_draw(task))
+def test_reference_keeps_all_points(task, draws):
+    assert all(judge(cases, task.reference).points == task.points for cases in every_draw(task, draws))
 
 
 @pytest.mark.slow
@@ -68,30 +75,34 @@ def test_reference_is_never_refused_by_chance_in_either_precision(task):
         assert (n, kept) == (n, (task.points, task.points))
 
 
+@some_and_more_draws
 @pytest.mark.parametrize("task", PLAIN_TASKS)
-def test_reference_in_float32_keeps_all_points(task):
-    for cases in every_draw(task):
+def test_reference_in_float32_keeps_all_points(task, draws):
+    for cases in every_draw(task, draws):
         assert judge(cases, in_float32(task.reference)).points == task.points
 
 
+@some_and_more_draws
 @pytest.mark.parametrize("task", TASKS)
-def test_right_answers_keep_all_points(task):
-    for cases in every_draw(task):
+def test_right_answers_keep_all_points(task, draws):
+    for cases in every_draw(task, draws):
         kept = {answer.__name__: judge(cases, answer).points for answer in task.right_answers}
         assert kept == dict.fromkeys(kept, task.points)
 
 
+@some_and_more_draws
 @pytest.mark.parametrize("task", TASKS)
-def test_mistakes_lose_just_the_parts_the_bank_names(task):
-    for cases in every_draw(task):
+def test_mistakes_lose_just_the_parts_the_bank_names(task, draws):
+    for cases in every_draw(task, draws):
         for mistake in task.mistakes:
             lost = {part.part.name for part in judge(cases, mistake.function).parts if not part.earned}
             assert (mistake.name, lost) == (mistake.name, mistake.loses)
 
 
+@some_and_more_draws
 @pytest.mark.parametrize("task", TASKS)
-def test_mistakes_are_named_to_whoever_makes_them(task):
-    for cases in every_draw(task):
+def test_mistakes_are_named_to_whoever_makes_them(task, draws):
+    for cases in every_draw(task, draws):
         for mistake in task.mistakes:
             assert judge(cases, mistake.function).mistakes == [mistake.name]
 
