@@ -56,7 +56,9 @@ def test_explain_never_changes_the_output(backend: Backend, options: dict[str, A
     output = numpy(attention(q, k, v, **options))
     found = explain(q, k, v, **options)
     str(found), found._repr_html_(), found.plot()
-    np.testing.assert_array_equal(numpy(found.output), output)
+    np.testing.assert_array_equal(numpy(attention(q, k, v, **options)), output)
+    # The quicker paths of `attention` sum in another order: rounding alone may tell them apart.
+    np.testing.assert_allclose(numpy(found.output), output, rtol=1e-12, atol=1e-14)
 
 
 def test_explain_of_the_lectures_example() -> None:
