@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import copy
 import filecmp
-import importlib
 import json
 import os
 import re
 import shutil
 import unicodedata
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -318,13 +318,20 @@ def _same_files(folder: Path, copied: Path) -> bool:
 def _timestamp(folder: Path) -> str:
     """When it was handed in, from timestamp.txt, as nbgrader reads it; what is no time is left out."""
     line = _line_of(folder / "timestamp.txt")
-    if not re.match(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d", line):
-        return ""
-    try:
-        importlib.import_module("dateutil.parser").parse(line)  # untyped
-    except (ValueError, OverflowError):
+    if not re.match(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d", line) or instant_of(line) is None:
         return ""
     return line + "\n"
+
+
+def instant_of(text: str) -> datetime | None:
+    """The instant that a timestamp.txt says, in UTC as nbgrader reads it; None where it says none."""
+    from nbgrader.utils import parse_utc
+
+    try:
+        instant: datetime | None = parse_utc(text.strip()) if text.strip() else None
+    except (ValueError, OverflowError):
+        return None
+    return instant
 
 
 def _line_of(path: Path) -> str:

@@ -17,7 +17,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from course_lib.course import CourseError
-from course_lib.grading.intake import EXCHANGE_KEY
+from course_lib.grading.intake import EXCHANGE_KEY, instant_of
 from course_lib.grading.verdicts import Verdict
 from course_lib.grading.workspace import Workspace, nbgrader_at_work
 
@@ -228,7 +228,7 @@ class Recorder:
     def _record_time(
         self, student: str, timestamp: str, row: Any, marks: Iterable[Mark], writing: _Writing
     ) -> None:
-        time = _parse_time(timestamp)
+        time = instant_of(timestamp)
         seconds = self._seconds_late(time, row.extension)
         score = sum(mark.score for mark in marks)
         penalty = self._penalty(student, score, seconds) if seconds > 0 else None
@@ -449,17 +449,6 @@ def _graded_table() -> Any:
         Column("note", Text, nullable=False),
         Column("messages", Text, nullable=False),
     )
-
-
-def _parse_time(timestamp: str) -> datetime | None:
-    """The instant, as nbgrader reads timestamp.txt; None where it says none."""
-    from nbgrader.utils import parse_utc
-
-    try:
-        time: datetime | None = parse_utc(timestamp.strip()) if timestamp.strip() else None
-    except (ValueError, OverflowError):
-        return None
-    return time
 
 
 def _penalty_of(workspace: Workspace) -> Callable[[str, float, float], float | None]:
