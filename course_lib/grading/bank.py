@@ -106,6 +106,11 @@ class Bank:
         return sum(task.points for task in self.tasks) + sum(answer.points for answer in self.written)
 
 
+def everywhere(parts: Iterable[Part]) -> frozenset[str]:
+    """The names of all parts: what a mistake loses that shows in every case."""
+    return frozenset(part.name for part in parts)
+
+
 class BankError(Exception):
     """A bank that can't be used: what is wrong, and where."""
 

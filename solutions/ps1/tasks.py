@@ -3,13 +3,7 @@
 import numpy as np
 
 from course_lib.checks import Text
-from course_lib.grading.bank import Bank, Mistake, Part, Task, Written, variant
-
-
-def everywhere(parts):
-    """The names of all parts: what a mistake loses that shows in every case."""
-    return frozenset(part.name for part in parts)
-
+from course_lib.grading.bank import Bank, Mistake, Part, Task, Written, everywhere, variant
 
 # --- Task 1: scores -------------------------------------------------------------------------------------------
 

@@ -5,12 +5,7 @@ from fractions import Fraction
 import numpy as np
 
 from course_lib.checks import Text
-from course_lib.grading.bank import Bank, Mistake, Part, Task, variant
-
-
-def everywhere(parts):
-    """The names of all parts: what a mistake loses that shows in every case."""
-    return frozenset(part.name for part in parts)
+from course_lib.grading.bank import Bank, Mistake, Part, Task, everywhere, variant
 
 
 def random_mask(rng, n_q, n_k):

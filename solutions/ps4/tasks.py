@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from course_lib.checks import Text, Way
-from course_lib.grading.bank import Bank, Mistake, Part, Task, variant
+from course_lib.grading.bank import Bank, Mistake, Part, Task, everywhere, variant
 
 # What would give the answer away; the tasks ask for more than it gives.
 FUSED = (
@@ -13,11 +13,6 @@ FUSED = (
     "torch.nn.functional.multi_head_attention_forward",
     "torch.nn.MultiheadAttention",
 )
-
-
-def everywhere(parts):
-    """The names of all parts: what a mistake loses that shows in every case."""
-    return frozenset(part.name for part in parts)
 
 
 def random_mask(rng, n_q, n_k):
