@@ -30,7 +30,7 @@ D = 64
 LENGTHS = (1024, 4096, 16384)
 RESULT = Path(__file__).with_suffix(".md")
 # A pair is timed for about so long.
-SECONDS = 1.5
+SECONDS = 4.0
 
 Call = Callable[[], object]
 
@@ -149,7 +149,7 @@ def in_turn(way: Call, other: Call) -> dict[str, float]:
     way(), other()
     both = seconds(way, 1) + seconds(other, 1)
     # A turn of a quick pair is several calls, so that what a pause makes cold doesn't count.
-    calls = max(round(SECONDS / 40 / both), 1)
+    calls = max(round(SECONDS / 20 / both), 1)
     # A slow pair has one turn, others at least three.
     count = min(max(round(SECONDS / both / calls), 1 if both > 3 * SECONDS else 3), 31)
     turns: list[tuple[float, float]] = []

@@ -39,15 +39,15 @@ def require_one_device(**arrays: Array) -> None:
 
 def floating(xp: Any, **arrays: Array) -> list[Array]:
     """The arrays in the floating dtype that they promote to; integers alone: the library's default float."""
-    for name, array in arrays.items():
-        if not xp.isdtype(array.dtype, ("integral", "real floating")):
-            raise ValueError(f"{name} must hold real numbers: its dtype is {array.dtype}")
-    dtypes = [array.dtype for array in arrays.values()]
+    dtypes = {array.dtype: name for name, array in arrays.items()}
+    for dtype, name in dtypes.items():
+        if not xp.isdtype(dtype, ("integral", "real floating")):
+            raise ValueError(f"{name} must hold real numbers: its dtype is {dtype}")
     if any(xp.isdtype(dtype, "real floating") for dtype in dtypes):
         common = xp.result_type(*dtypes)
     else:
         common = xp.__array_namespace_info__().default_dtypes()["real floating"]
-    return [xp.astype(array, common, copy=False) for array in arrays.values()]
+    return [array if array.dtype == common else xp.astype(array, common) for array in arrays.values()]
 
 
 def at_least_float32(xp: Any, array: Array) -> Array:

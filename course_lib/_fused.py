@@ -59,7 +59,7 @@ def _stays_finite(q: Array, k: Array, v: Array, scale: float) -> bool:
     """No NaN or Inf in them, nor in any score: |q . k| <= |q| |k|. One pass over each, no copy."""
     at_least_float32 = torch.promote_types(q.dtype, torch.float32)
     norms = [torch.linalg.vector_norm(array.detach(), dtype=at_least_float32) for array in (q, k, v)]
-    return bool(torch.isfinite(norms[0] * norms[1] * max(scale, 1.0) + norms[2]))
+    return math.isfinite((norms[0] * norms[1] * max(scale, 1.0) + norms[2]).item())
 
 
 def _understood(mask: Array, q: Array) -> bool:
