@@ -15,15 +15,16 @@ import matplotlib as mpl
 from matplotlib import font_manager
 from matplotlib.figure import Figure
 
-# One colour a role. Told apart in normal, protan, deutan and tritan vision (CIELAB distance of 15 and more),
-# at least 3:1 against the paper; a letter, hatch or marker says the same without colour.
+# One colour a role, as in the book's style sheet (`--role-query` ...). Told apart in normal, protan, deutan and tritan
+# vision (CIELAB distance of 20 and more), at least 4.5:1 against the paper; a letter, hatch or marker says the same
+# without colour.
 ROLES = {
-    "q": "#3a6fd8",
-    "k": "#c46a00",
-    "v": "#117733",
-    "score": "#888888",
-    "weight": "#882255",
-    "output": "#332288",
+    "q": "#1a56db",
+    "k": "#9a5f00",
+    "v": "#004d1d",
+    "score": "#6b6b6b",
+    "weight": "#640f44",
+    "output": "#43058b",
 }
 # One hatch a Key, for bars that belong to several Keys.
 KEY_HATCHES = ("", "///", "...", "\\\\\\", "xxx", "++", "ooo", "---")

@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from course_lib import _figure_style, plots
-from course_lib._figure_style import PAPER, ROLES, BookFigure
+from course_lib._figure_style import PAPER, BookFigure
 from course_lib._numbers import number
 
 RNG = np.random.default_rng(3)
@@ -370,57 +370,3 @@ def test_text_is_english_where_no_font_has_hangul(monkeypatch: pytest.MonkeyPatc
     finally:
         monkeypatch.undo()
         _figure_style.hangul_font.cache_clear()
-
-
-def contrast(color: str, paper: str) -> float:
-    bright, dark = sorted((luminance(color), luminance(paper)), reverse=True)
-    return float((bright + 0.05) / (dark + 0.05))
-
-
-def luminance(color: str) -> float:
-    return float(linear(color) @ [0.2126, 0.7152, 0.0722])
-
-
-def linear(color: str) -> Any:
-    srgb = np.array(to_rgb(color))
-    return np.where(srgb <= 0.04045, srgb / 12.92, ((srgb + 0.055) / 1.055) ** 2.4)
-
-
-# Machado, Oliveira and Fernandes 2009: complete colour-vision deficiency, on linear RGB.
-VISION = {
-    "full": np.eye(3),
-    "protan": [
-        [0.152286, 1.052583, -0.204868],
-        [0.114503, 0.786281, 0.099216],
-        [-0.003882, -0.048116, 1.051998],
-    ],
-    "deutan": [
-        [0.367322, 0.860646, -0.227968],
-        [0.280085, 0.672501, 0.047413],
-        [-0.011820, 0.042940, 0.968881],
-    ],
-    "tritan": [
-        [1.255528, -0.076749, -0.178779],
-        [-0.078411, 0.930809, 0.147602],
-        [0.004733, 0.691367, 0.303900],
-    ],
-}
-
-
-def lab(rgb: Any) -> Any:
-    to_xyz = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
-    ratio = to_xyz @ np.clip(rgb, 0, 1) / [0.9505, 1, 1.089]
-    x, y, z = np.where(ratio > 0.008856, np.cbrt(ratio), 7.787 * ratio + 16 / 116)
-    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
-
-
-@pytest.mark.parametrize("vision", VISION)
-def test_roles_have_colours_that_every_eye_tells_apart(vision: str) -> None:
-    seen = {role: lab(np.array(VISION[vision]) @ linear(color)) for role, color in ROLES.items()}
-    for (first, one), (second, other) in itertools.combinations(seen.items(), 2):
-        assert np.linalg.norm(one - other) > 15, f"{first} and {second}"
-
-
-@pytest.mark.parametrize("role", ROLES)
-def test_roles_stand_out_from_the_paper(role: str) -> None:
-    assert contrast(ROLES[role], PAPER) >= 3
