@@ -127,7 +127,8 @@ def _state(course: Course, editions: list[_Edition]) -> dict[str, str]:
     root = course.root
     code = [*_files(root / "course_lib"), root / "requirements.lock"]
     text = {edition.language: _files(root / "book" / edition.language) for edition in editions}
-    make = [*_files(root / "book" / "theme"), *(path for edition in editions for path in edition.settings)]
+    settings = [path for edition in editions for path in edition.settings]
+    make = [*_files(root / "book" / "theme"), *_files(root / "book" / "figures"), *settings]
     names = [path.relative_to(root).as_posix() for paths in text.values() for path in paths]
     return {
         "code": _digest(course, code, f"Python {sys.version}", f"torch {_version('torch')}"),
