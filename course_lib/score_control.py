@@ -24,6 +24,10 @@ def soft_cap(scores: Array, cap: float = 50.0) -> Array:
     xp = namespace_of(scores=scores)
     cap = finite_number("softcap", cap, positive=True)
     (scores,) = floating(xp, scores=scores)
+    limits = xp.finfo(scores.dtype)
+    if cap > float(limits.max):
+        return scores  # none of them comes near it
+    cap = max(cap, float(limits.smallest_normal))  # a cap rounded to 0 would make 0 / 0 of a score of 0
     return cap * xp.tanh(scores / cap)
 
 

@@ -68,6 +68,28 @@ def test_soft_cap_stays_within_its_bound_and_keeps_the_order(
     assert np.all(np.diff(capped) >= -4 * np.finfo(dtype).eps * cap)
 
 
+@pytest.mark.parametrize("n", [5, 300])
+@pytest.mark.parametrize(("dtype", "cap"), [("float16", 1e-9), ("float32", 1e-60), ("float64", 5e-324)])
+def test_soft_cap_too_small_for_the_dtype_leaves_the_mean(
+    backend: Backend, n: int, dtype: str, cap: float
+) -> None:
+    q = backend.array(np.zeros((n, 4)), dtype)  # scores of exactly 0 among the rest
+    k, v = backend.array(np.ones((n, 4)), dtype), backend.array(np.linspace(0, 1, n)[:, None], dtype)
+    close(attention(q, k, v, softcap=cap), np.full((n, 1), 0.5), rtol=1e-3 if dtype == "float16" else 1e-6)
+
+
+@pytest.mark.parametrize("n", [5, 300])
+@pytest.mark.parametrize(("dtype", "cap"), [("float16", 1e6), ("float32", 1e39), ("float64", 1.7e308)])
+def test_soft_cap_too_large_for_the_dtype_caps_nothing(
+    backend: Backend, n: int, dtype: str, cap: float
+) -> None:
+    rng = np.random.default_rng(0)
+    q, k, v = (backend.array(rng.normal(size=(n, 4)), dtype) for _ in range(3))
+    close(
+        attention(q, k, v, softcap=cap), numpy(attention(q, k, v)), rtol=1e-3 if dtype == "float16" else 1e-6
+    )
+
+
 def test_soft_cap_leaves_small_scores_nearly_alone(backend: Backend) -> None:
     close(soft_cap(backend.array([[0.5, -0.5]]), 50.0), [[0.5, -0.5]], rtol=1e-4)
 
