@@ -85,6 +85,10 @@ def release(
     check: Annotated[
         bool, typer.Option("--check", help="Write nothing; say whether exercises/ is up to date.")
     ] = False,
+    kits: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Write there a zip for students of each, PS-LANGUAGE.zip."),
+    ] = None,
 ) -> None:
     """Derive exercises/ from solutions/.
 
@@ -96,6 +100,9 @@ def release(
         _check_exercises(course, names)
         return
     _release(course, names)
+    if kits is not None:
+        _write_kits(course, names, kits)
+        return
     print(f"Next: hand out {_shown(course.exercises)}, and later: course grade {names[0]} --submitted DIR")
 
 
@@ -255,6 +262,14 @@ def _release(course: Course, names: list[str]) -> None:
             done = release(course, name)
         folders = " and ".join(_shown(folder) for folder in done.folders)
         print(f"Released {name}: {done.tasks} tasks, {done.points:g} points, in {folders}.")
+
+
+def _write_kits(course: Course, names: list[str], folder: Path) -> None:
+    from course_lib.release.kit import write_kits
+
+    for path in write_kits(course, names, folder):
+        print(f"Kit: {_shown(path)}")
+    print("Next: hand each student one of them; README.txt in it says how to begin.")
 
 
 def _check_exercises(course: Course, names: list[str]) -> None:

@@ -54,6 +54,12 @@ class Course:
     def problem_sets(self) -> list[str]:
         return sorted(tasks.parent.name for tasks in self.solutions.glob("*/tasks.py"))
 
+    def address(self, language: str) -> str:
+        """Where the book of a language is published, with a slash at its end; "" where no site is set."""
+        if self.site is None:
+            return ""
+        return self.site.rstrip("/") + ("/" if language == "ko" else f"/{language}/")
+
     def require_problem_set(self, name: str) -> Path:
         """The folder of a problem set's solutions; CourseError where there is none of that name."""
         if name not in self.problem_sets:

@@ -89,6 +89,13 @@ def test_release_says_what_it_did_and_what_is_next(course: Course, run: Run) -> 
     assert (course.exercises / "ko" / "mini" / "mini.ipynb").is_file()
 
 
+def test_release_writes_kits_where_asked(course: Course, run: Run) -> None:
+    code, out, err = run("release", "--kits", "kits")
+    assert (code, err) == (0, "")
+    assert out.splitlines()[1:3] == ["Kit: kits/mini-ko.zip", "Kit: kits/mini-en.zip"]
+    assert (course.root / "kits" / "mini-en.zip").is_file()
+
+
 def test_release_check_says_whether_exercises_are_stale(course: Course, run: Run) -> None:
     assert run("release", "--check") == (0, "exercises/ is up to date: mini.\n", "")
     edit(course.exercises / "ko" / "mini" / "mini.ipynb", "두 배", "세 배")

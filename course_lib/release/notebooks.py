@@ -20,10 +20,9 @@ from course_lib.grading.notebook import read_notebook, text_of, write_notebook
 from course_lib.grading.workspace import generate_release, open_workspace, register
 from course_lib.release.cells import source_notebook
 from course_lib.release.stale import differences
-from course_lib.release.wheel import WHEEL, put_wheel
+from course_lib.release.wheel import put_wheel, requirements
 
 CASES = "cases.npz"
-_VERSIONS = {"torch": "torch>=2.6"}
 
 
 @dataclass(frozen=True)
@@ -149,15 +148,9 @@ def _write_exercise(
         cell.metadata.pop("tags", None)
     write_notebook(notebook, folder / f"{folder.name}.ipynb")
     shutil.copyfile(cases, folder / CASES)
-    (folder / "requirements.txt").write_text(_requirements(course, bank), encoding="utf-8")
-
-
-def _requirements(course: Course, bank: Bank) -> str:
-    """The packages of an exercise. Without a repository in course.toml, course_lib is the wheel beside them."""
-    library = f"course_lib @ git+{course.repository}" if course.repository else f"./{WHEEL}"
-    modules = [_VERSIONS.get(module, module) for module in bank.modules]
-    lines = ["numpy>=2", "array-api-compat>=1.11", "matplotlib>=3.9", *modules, "jupyterlab>=4", library]
-    return "# In this folder: pip install -r requirements.txt, then jupyter lab\n" + "\n".join(lines) + "\n"
+    # Without a repository in course.toml, course_lib is the wheel beside the notebook.
+    library = [f"course_lib @ git+{course.repository}"] if course.repository else []
+    (folder / "requirements.txt").write_text(requirements(bank.modules, *library), encoding="utf-8")
 
 
 def _tag(cell: Any) -> str | None:

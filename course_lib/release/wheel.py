@@ -1,4 +1,4 @@
-"""course_lib as a wheel beside each exercise: students install it where there is no checkout.
+"""course_lib as a wheel beside each exercise, and what pip reads there: students install it without a checkout.
 
 Built here rather than by a build tool, because the same sources must give the same bytes within milliseconds.
 """
@@ -7,17 +7,16 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import io
 import os
-import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib.metadata import requires
 from pathlib import Path
 
 import course_lib
+from course_lib.release.archive import packed
 
+_VERSIONS = {"torch": "torch>=2.6,<3"}
 WHEEL = f"course_lib-{course_lib.__version__}-py3-none-any.whl"
-LONG_AGO = (1980, 1, 1, 0, 0, 0)  # the earliest date that a zip file can hold
 
 
 def put_wheel(folder: Path) -> None:
@@ -32,17 +31,19 @@ def put_wheel(folder: Path) -> None:
         os.replace(draft, folder / WHEEL)
 
 
+def requirements(modules: Iterable[str], library: str = f"./{WHEEL}") -> str:
+    """A requirements.txt: what every notebook needs, the modules of this one, and course_lib, by default the wheel."""
+    needed = ["numpy>=2,<3", "array-api-compat>=1.11,<2", "matplotlib>=3.9,<4"]
+    needed += [*(_VERSIONS.get(module, module) for module in modules), "jupyterlab>=4,<5", library]
+    return "# In this folder: pip install -r requirements.txt, then jupyter lab\n" + "\n".join(needed) + "\n"
+
+
 def wheel() -> bytes:
     """The wheel of the library that is running, without the command `course`, which needs more than students have."""
-    records, buffer = [], io.BytesIO()
     info = f"course_lib-{course_lib.__version__}.dist-info"
-    with zipfile.ZipFile(buffer, "w") as archive:
-        for name, content in [*_sources(), (f"{info}/METADATA", _metadata()), (f"{info}/WHEEL", _WHEEL)]:
-            _add(archive, name, content)
-            digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
-            records.append(f"{name},sha256={digest},{len(content)}\n")
-        _add(archive, f"{info}/RECORD", "".join([*records, f"{info}/RECORD,,\n"]).encode())
-    return buffer.getvalue()
+    members = [*_sources(), (f"{info}/METADATA", _metadata()), (f"{info}/WHEEL", _WHEEL)]
+    records = [f"{name},sha256={_digest(content)},{len(content)}\n" for name, content in members]
+    return packed([*members, (f"{info}/RECORD", "".join([*records, f"{info}/RECORD,,\n"]).encode())])
 
 
 _WHEEL = b"Wheel-Version: 1.0\nGenerator: course release\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
@@ -57,11 +58,13 @@ def _sources() -> Iterator[tuple[str, bytes]]:
 def _metadata() -> bytes:
     needed = [line for line in requires("course_lib") or [] if "extra ==" not in line]
     lines = ["Metadata-Version: 2.1", "Name: course_lib", f"Version: {course_lib.__version__}"]
-    lines += ["License: MIT", *(f"Requires-Dist: {line}" for line in sorted(needed))]
+    lines += [
+        "License: MIT",
+        "Requires-Python: >=3.11",
+        *(f"Requires-Dist: {line}" for line in sorted(needed)),
+    ]
     return ("\n".join(lines) + "\n").encode()
 
 
-def _add(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
-    entry = zipfile.ZipInfo(name, LONG_AGO)
-    entry.external_attr = 0o644 << 16
-    archive.writestr(entry, content, zipfile.ZIP_DEFLATED)
+def _digest(content: bytes) -> str:
+    return base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()

@@ -1,0 +1,156 @@
+"""The student's kit: a zip for each problem set and language, with all that a student needs besides Python."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from course_lib.course import LANGUAGES, Course, CourseError
+from course_lib.release.archive import packed
+from course_lib.release.notebooks import CASES, require_bank
+from course_lib.release.wheel import WHEEL, requirements, wheel
+
+
+def write_kits(course: Course, problem_sets: list[str], folder: Path) -> list[Path]:
+    """Writes PS-LANGUAGE.zip for each language of each problem set, as last released; returns their paths.
+
+    The same release gives the same bytes. CourseError where one was not released.
+    """
+    kits = {
+        f"{name}-{language}.zip": kit(course, name, language)
+        for name, language in _released(course, problem_sets)
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in kits.items():
+        (folder / name).write_bytes(content)
+    return [folder / name for name in kits]
+
+
+def kit(course: Course, problem_set: str, language: str) -> bytes:
+    """The zip: notebook, cases, the library as a wheel, requirements and a page that says how to begin."""
+    exercise = course.exercises / language / problem_set
+    modules = require_bank(course.solutions / problem_set).modules
+    notebook = f"{problem_set}.ipynb"
+    members = {
+        notebook: (exercise / notebook).read_bytes(),
+        CASES: (exercise / CASES).read_bytes(),
+        WHEEL: wheel(),
+        "requirements.txt": requirements(modules).encode(),
+        "README.txt": _readme(course, problem_set, language, modules).encode(),
+    }
+    return packed(sorted(members.items()))
+
+
+def _released(course: Course, problem_sets: list[str]) -> list[tuple[str, str]]:
+    """The pairs of problem set and language that there are."""
+    pairs = []
+    for name in problem_sets:
+        found = [each for each in LANGUAGES if (course.exercises / each / name / CASES).is_file()]
+        if not found:
+            raise CourseError(f"{name} is not in {course.exercises}. Run: course release {name}")
+        pairs += [(name, language) for language in found]
+    return pairs
+
+
+def _readme(course: Course, problem_set: str, language: str, modules: tuple[str, ...]) -> str:
+    text = _README[language]
+    lines = [text["begin"].format(ps=problem_set, wheel=WHEEL)]
+    lines += [text["torch"]] if "torch" in modules else []
+    if course.site:
+        lines.append(text["book"].format(site=course.address(language)))
+    return "\n".join(lines)
+
+
+_README = {
+    "ko": {
+        "begin": """\
+문제집 {ps}
+
+이 폴더에는 노트북 {ps}.ipynb, 그 노트북의 check가 읽는 cases.npz, 책의 라이브러리
+{wheel}, 설치할 것을 적은 requirements.txt가 있습니다.
+
+
+내 컴퓨터에서 (Windows, macOS, Linux)
+
+Python 3.11, 3.12, 3.13 가운데 하나가 필요합니다. 터미널을 이 폴더에서 열고 차례로 실행하세요.
+
+  Windows        py -m venv .venv
+                 .venv\\Scripts\\python -m pip install -r requirements.txt
+                 .venv\\Scripts\\jupyter lab {ps}.ipynb
+
+  macOS, Linux   python3 -m venv .venv
+                 .venv/bin/python -m pip install -r requirements.txt
+                 .venv/bin/jupyter lab {ps}.ipynb
+
+다음부터는 마지막 줄만 실행하면 됩니다.
+
+
+Colab에서
+
+1. File > Upload notebook 에서 {ps}.ipynb 를 올립니다.
+2. 왼쪽의 폴더 아이콘을 누르고 cases.npz 와 {wheel} 를 끌어다 놓습니다.
+3. 새 셀에서 실행합니다:  %pip install {wheel}
+
+올린 파일은 세션이 끝나면 사라집니다. 그때는 2와 3을 다시 하세요.
+
+
+시작과 제출
+
+노트북의 첫 코드 셀을 실행하면, 준비가 됐는지 한 줄로 알려 줍니다.
+과제의 셀을 완성하고 바로 아래의 check 셀을 실행하세요. 제출하는 것은 {ps}.ipynb 하나입니다.
+""",
+        "torch": """
+PyTorch
+
+requirements.txt가 PyTorch도 설치합니다. Linux에서는 수 GB의 CUDA 판이 옵니다.
+GPU가 없다면 먼저 pytorch.org의 Get Started에서 CPU용 명령을 찾아 실행하세요.
+Intel 프로세서를 쓰는 Mac에는 새 PyTorch가 없으니 Colab에서 푸세요.
+""",
+        "book": "\n책: {site}\n",
+    },
+    "en": {
+        "begin": """\
+Problem set {ps}
+
+This folder holds the notebook {ps}.ipynb; cases.npz, which its checks read; the library of the
+book, {wheel}; and requirements.txt, which says what to install.
+
+
+On your own machine (Windows, macOS, Linux)
+
+You need Python 3.11, 3.12 or 3.13. Open a terminal in this folder and run, one after the other:
+
+  Windows        py -m venv .venv
+                 .venv\\Scripts\\python -m pip install -r requirements.txt
+                 .venv\\Scripts\\jupyter lab {ps}.ipynb
+
+  macOS, Linux   python3 -m venv .venv
+                 .venv/bin/python -m pip install -r requirements.txt
+                 .venv/bin/jupyter lab {ps}.ipynb
+
+From the second time on, the last line is enough.
+
+
+In Colab
+
+1. File > Upload notebook: {ps}.ipynb.
+2. Click the folder icon on the left, and drag cases.npz and {wheel} there.
+3. In a new cell, run:  %pip install {wheel}
+
+What you uploaded is gone when the session ends. Then do 2 and 3 again.
+
+
+To begin, and to hand in
+
+Run the notebook's first code cell: it says in one line whether all is in place.
+Complete a task's cell, then run the check cell below it. Hand in {ps}.ipynb, and nothing else.
+""",
+        "torch": """
+PyTorch
+
+requirements.txt installs PyTorch, too. On Linux that is a CUDA build of several gigabytes:
+without a GPU, first run the command for the CPU that pytorch.org's page Get Started prints.
+For a Mac with an Intel processor there is no recent PyTorch: work in Colab.
+""",
+        "book": "\nThe book: {site}\n",
+    },
+}

@@ -1,0 +1,144 @@
+"""The student's kit: what lies in the zip, the same bytes each time, names that every system can hold."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import shutil
+import subprocess
+import sys
+import unicodedata
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from mini import make_course
+
+from course_lib.checks import load_cases
+from course_lib.course import Course, CourseError, find_course
+from course_lib.grading.bank import load_bank
+from course_lib.release.kit import kit, write_kits
+from course_lib.release.notebooks import release
+from course_lib.release.wheel import WHEEL, wheel
+
+ROOT = Path(__file__).parents[1]
+MEMBERS = {"README.txt", "cases.npz", WHEEL, "requirements.txt"}
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Course:
+    course = make_course(tmp_path_factory.mktemp("original"))
+    release(course, "mini")
+    return course
+
+
+@pytest.fixture
+def course(tmp_path: Path, original: Course) -> Course:
+    shutil.copytree(original.root, tmp_path / "course")
+    return find_course(tmp_path / "course")
+
+
+def opened(content: bytes) -> dict[str, bytes]:
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        assert archive.testzip() is None
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+@pytest.mark.parametrize("language", ["ko", "en"])
+@pytest.mark.parametrize("problem_set", find_course(ROOT).problem_sets)
+def test_kit_holds_all_that_a_student_needs_and_nothing_else(problem_set: str, language: str) -> None:
+    exercise = ROOT / "exercises" / language / problem_set
+    files = opened(kit(find_course(ROOT), problem_set, language))
+    assert set(files) == {*MEMBERS, f"{problem_set}.ipynb"}
+    assert files[f"{problem_set}.ipynb"] == (exercise / f"{problem_set}.ipynb").read_bytes()
+    assert files["cases.npz"] == (exercise / "cases.npz").read_bytes()
+    assert files[WHEEL] == wheel()
+    needed = [line.split(">")[0] for line in files["requirements.txt"].decode().splitlines()[1:]]
+    torch = ["torch"] if problem_set in ("ps4", "ps5") else []
+    assert needed == ["numpy", "array-api-compat", "matplotlib", *torch, "jupyterlab", f"./{WHEEL}"]
+    assert ("pytorch.org" in files["README.txt"].decode()) is bool(torch)
+
+
+def test_kit_has_names_that_every_system_can_hold() -> None:
+    course = find_course(ROOT)
+    for name in [
+        *opened(kit(course, "ps1", "ko")),
+        *(path.name for path in (ROOT / "exercises").rglob("*.*")),
+    ]:
+        assert name.isascii()
+        assert unicodedata.is_normalized("NFC", name)
+        assert len(name) < 60
+        assert not set(name) & set('<>:"/\\|?*')
+
+
+@pytest.mark.parametrize("language", ["ko", "en"])
+def test_kit_reads_in_its_language(original: Course, language: str) -> None:
+    readme = opened(kit(original, "mini", language))["README.txt"].decode()
+    assert ("터미널" in readme) is (language == "ko")
+    assert WHEEL in readme
+    assert "{" not in readme
+    assert max(map(len, readme.splitlines())) <= 110
+
+
+def test_kit_names_the_book_where_it_is_published(original: Course) -> None:
+    published = replace(original, site="https://example.org/course")
+    assert "https://example.org/course/\n" in opened(kit(published, "mini", "ko"))["README.txt"].decode()
+    assert "https://example.org/course/en/\n" in opened(kit(published, "mini", "en"))["README.txt"].decode()
+    assert "http" not in opened(kit(original, "mini", "en"))["README.txt"].decode()
+
+
+def test_kit_needs_no_repository(original: Course) -> None:
+    hosted = replace(original, repository="https://example.org/course")
+    assert opened(kit(hosted, "mini", "en"))["requirements.txt"].decode().endswith(f"./{WHEEL}\n")
+
+
+def test_kit_gives_the_same_bytes_every_time_and_dates_them(
+    original: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SOURCE_DATE_EPOCH", raising=False)
+    first = kit(original, "mini", "en")
+    assert kit(original, "mini", "en") == first
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+    second = kit(original, "mini", "en")
+    assert second != first
+    with zipfile.ZipFile(io.BytesIO(second)) as archive:
+        entries = archive.infolist()
+    assert [entry.filename for entry in entries] == sorted(entry.filename for entry in entries)
+    assert {entry.date_time for entry in entries} == {(2023, 11, 14, 22, 13, 20)}
+    assert {entry.external_attr >> 16 for entry in entries} == {0o100644}
+
+
+def test_kit_says_what_is_wrong_with_the_date(original: Course, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "yesterday")
+    with pytest.raises(CourseError, match="SOURCE_DATE_EPOCH to 'yesterday'"):
+        kit(original, "mini", "en")
+
+
+def test_write_kits_writes_one_zip_for_each_language(course: Course, tmp_path: Path) -> None:
+    paths = write_kits(course, ["mini"], tmp_path / "kits" / "autumn")
+    assert [path.name for path in paths] == ["mini-ko.zip", "mini-en.zip"]
+    assert paths[1].read_bytes() == kit(course, "mini", "en")
+
+
+def test_write_kits_refuses_what_was_not_released(course: Course, tmp_path: Path) -> None:
+    shutil.rmtree(course.exercises)
+    with pytest.raises(CourseError, match="Run: course release mini"):
+        write_kits(course, ["mini"], tmp_path / "kits")
+    assert not (tmp_path / "kits").exists()
+
+
+def test_kit_serves_a_student_in_an_empty_folder(original: Course, tmp_path: Path) -> None:
+    with zipfile.ZipFile(io.BytesIO(kit(original, "mini", "en"))) as archive:
+        archive.extractall(tmp_path)
+    pip = [sys.executable, "-m", "pip", "install", "-qq", "--no-deps", "--no-index", "--target", "site"]
+    subprocess.run([*pip, f"./{WHEEL}"], cwd=tmp_path, check=True)
+    code = "import sys; sys.path.insert(0, 'site'); from course_lib.checks import load; load(language='en')"
+    shown = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, check=True, capture_output=True, text=True
+    )
+    assert (shown.stdout.count("\n"), shown.stderr) == (1, "")
+    assert [task.name for task in load_cases(tmp_path / "cases.npz")] == [
+        task.name for task in load_bank(original.solutions / "mini").tasks
+    ]
+    assert hashlib.sha256((tmp_path / WHEEL).read_bytes()).digest() == hashlib.sha256(wheel()).digest()
