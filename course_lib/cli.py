@@ -5,7 +5,6 @@ Every command says what it did and what to do next. Bad input is answered with o
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,17 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 from rich.table import Table
 
+from course_lib._terminal import bar as _bar
+from course_lib._terminal import console as _console
+from course_lib._terminal import shown as _shown
+from course_lib._terminal import table as _table
 from course_lib.course import Course, CourseError, find_course
 
 if TYPE_CHECKING:
@@ -353,18 +347,6 @@ def _demo_table(problem_set: str, rows: tuple[DemoRow, ...]) -> Table:
     return table
 
 
-def _table(title: str, *columns: str) -> Table:
-    table = Table(
-        title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0)
-    )
-    for column in columns:
-        numeric = column in ("score", "predicted")
-        narrow = numeric or column in ("student", "handed in", "status")
-        # "fold": rich would cut a wrapped line of wide characters short
-        table.add_column(column, justify="right" if numeric else "left", no_wrap=narrow, overflow="fold")
-    return table
-
-
 def _points(score: float, max_score: float) -> str:
     return f"{score:g} / {max_score:g}"
 
@@ -381,33 +363,3 @@ def _say_where(places: list[tuple[str, str]]) -> None:
     print("Open:")
     for name, place in places:
         print(f"  {name:10} {place}")
-
-
-def _shown(path: Path) -> str:
-    """The path as somebody would type it here."""
-    return os.path.relpath(path) if path.is_relative_to(Path.cwd()) else str(path)
-
-
-def _console() -> Console:
-    """The terminal; where there is none (a log, a pipe), lines as wide as they need."""
-    console = Console()
-    return console if console.is_terminal else Console(width=160)
-
-
-@contextmanager
-def _bar(what: str) -> Iterator[Callable[[int, int, str], None]]:
-    """A bar on stderr while something takes its time; nothing where nobody watches."""
-    console = Console(stderr=True)
-    columns = [
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-    ]
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task(what, total=None)
-        yield lambda done, total, who: bar.update(
-            task, completed=done, total=total, description=f"{what} {who}"
-        )

@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from course_lib.deadlines import Deadlines, read_deadlines
+
 SETTINGS_FILE = "course.toml"
 LANGUAGES = ("ko", "en")
+TABLES = ("due", "late", "extensions")
 
 
 class CourseError(Exception):
@@ -27,6 +30,7 @@ class Course:
     time_zone: str | None = None
     repository: str | None = None
     site: str | None = None
+    deadlines: Deadlines = field(default_factory=Deadlines)
 
     @property
     def build(self) -> Path:
@@ -88,11 +92,12 @@ def read_course(root: Path) -> Course:
         settings = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise CourseError(f"{path} is not valid TOML: {error}. Correct that place and try again.") from error
+    tables = {key: settings.pop(key) for key in TABLES if key in settings}
     known = {"language", "term", "time_zone", "repository", "site"}
     for key, value in settings.items():
         if key not in known:
             raise CourseError(
-                f"{path} sets {key!r}, which is unknown. Use one of: {', '.join(sorted(known))}."
+                f"{path} sets {key!r}, which is unknown. Use one of: {', '.join(sorted(known | set(TABLES)))}."
             )
         if not isinstance(value, str) or not value:
             raise CourseError(
@@ -106,7 +111,27 @@ def read_course(root: Path) -> Course:
         _require_time_zone(path, settings["time_zone"])
     for key in ("repository", "site"):
         _require_address(path, key, settings.get(key))
-    return Course(root=root, **settings)
+    try:
+        deadlines = read_deadlines(tables, settings.get("time_zone"))
+    except ValueError as error:
+        raise CourseError(f"{path}: {error}") from error
+    return Course(root=root, deadlines=deadlines, **settings)
+
+
+def without_people(text: str) -> str:
+    """The text of a course.toml without its table of extensions, which names students: for whatever is handed out."""
+    kept: list[str] = []
+    skipping = False
+    for line in text.splitlines(keepends=True):
+        if header := re.match(r"\s*\[+\s*([^\]]*)\]", line):
+            skipping = re.split(r"\s*\.", header[1].strip())[0].strip("\"'") == "extensions"
+        elif re.match(r"\s*([\"']?)extensions\1\s*[.=]", line) and not any(
+            re.match(r"\s*\[", before) for before in kept
+        ):
+            continue
+        if not skipping:
+            kept.append(line)
+    return "".join(kept)
 
 
 def _require_address(path: Path, key: str, address: str | None) -> None:

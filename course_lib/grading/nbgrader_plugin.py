@@ -21,9 +21,11 @@ from nbgrader.preprocessors import NbGraderPreprocessor
 from traitlets import Unicode, default
 
 from course_lib.course import CourseError, read_course
+from course_lib.grading import lateness
 from course_lib.grading.feedback_page import Mark, Marks, page
 from course_lib.grading.intake import Missing, Unreadable, stage, submissions_in
 from course_lib.grading.notebook import notebook_of, read_notebook, text_of
+from course_lib.grading.receipts import read_receipts, stamp
 from course_lib.grading.rooms import require_walls
 from course_lib.grading.worker import Unit, begin, end, examine_unit, paper_of
 
@@ -41,6 +43,7 @@ def install(config: Any, course: Path) -> None:
         preprocessors.CheckCellMetadata,
     ]
 
+    lateness.install(config, course)
     config.GenerateFeedback.exporter_class = f"{__name__}.FeedbackExporter"
     config.GenerateFeedback.preprocessors = []
 
@@ -82,17 +85,23 @@ class RoomExporter(NotebookExporter):
         """Stages what was handed in, away from where it lies, and points nbgrader there."""
         directory = converter.coursedir
         course, name = read_course(Path(self.course)), directory.assignment_id
+        self.settings = course
         course.require_problem_set(name)
         release = course.nbgrader / "release" / name
         self._refused: dict[str, str] = {}
         self._scratch = tempfile.TemporaryDirectory()
         released = read_notebook(release / f"{name}.ipynb")
+        with Gradebook(directory.db_url) as gradebook:
+            lateness.write_deadlines(gradebook.db, course, name)
+            receipts = read_receipts(gradebook, name)
         for submission in submissions_in(Path(directory.root) / directory.submitted_directory, name):
             if not fnmatchcase(submission.student, directory.student_id):
                 continue
             target = Path(self._scratch.name) / submission.student / name / f"{name}.ipynb"
             try:
                 stage(submission, name, released, target)
+                if submission.student in receipts:
+                    stamp(target.parent, receipts[submission.student].line)
             except Missing as nothing:
                 self.log.warning("%s: %s", submission.student, nothing)
             except Unreadable as damage:
@@ -113,6 +122,8 @@ class ExamineInRooms(NbGraderPreprocessor):  # type: ignore[misc]  # untyped
     def preprocess(self, nb: Any, resources: Any) -> tuple[Any, Any]:
         """The executed notebook; none, and no marks, where it could not be examined."""
         where = resources["nbgrader"]
+        with Gradebook(where["db_url"]) as gradebook:  # the rows of a student who is new are there only now
+            lateness.write_deadlines(gradebook.db, self.parent.settings, where["assignment"])
         try:
             return self.parent.examine(nb, where["student"]), resources
         except ExaminationFailed:

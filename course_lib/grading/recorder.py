@@ -18,6 +18,7 @@ from typing import Any
 
 from course_lib.course import CourseError
 from course_lib.grading.intake import EXCHANGE_KEY, instant_of
+from course_lib.grading.receipts import read_receipts
 from course_lib.grading.verdicts import Verdict
 from course_lib.grading.workspace import Workspace, nbgrader_at_work
 
@@ -29,7 +30,7 @@ def is_registered(workspace: Workspace, problem_set: str, released: Any) -> bool
     from nbgrader.api import Notebook, SourceCell
     from sqlalchemy import select
 
-    with _open(workspace) as gradebook:
+    with open_gradebook(workspace) as gradebook:
         query = select(SourceCell.name, SourceCell.checksum).where(
             SourceCell.notebook_id == Notebook.id, Notebook.name == problem_set
         )
@@ -102,10 +103,14 @@ class Recorder:
         self._penalty = _penalty_of(workspace)
 
     def __enter__(self) -> Recorder:
-        self._gradebook = _open(self.workspace)
+        from course_lib.grading.lateness import write_deadlines
+
+        self._gradebook = open_gradebook(self.workspace)
         self._session = self._gradebook.db
         self._graded = _graded_table()
         self._graded.metadata.create_all(self._gradebook.engine)
+        self._extensions = write_deadlines(self._session, self.workspace.course, self.problem_set)
+        self.receipts = read_receipts(self._gradebook, self.problem_set)
         self._assignment = self._gradebook.find_assignment(self.problem_set)
         notebook = self._gradebook.find_notebook(self.problem_set, self.problem_set)
         self._duedate, self._assignment_id, self._notebook_id = (
@@ -248,13 +253,18 @@ class Recorder:
         from nbgrader.api import new_uuid
 
         row = SimpleNamespace(
-            submission_id=new_uuid(), notebook_id=new_uuid(), timestamp=None, extension=None, penalty=None,
-            grades={}, comments={},
+            submission_id=new_uuid(), notebook_id=new_uuid(), timestamp=None, penalty=None,
+            extension=self._extensions.get(student), grades={}, comments={},
         )  # fmt: skip
         writing.student(student)
         writing.insert(
             "SubmittedAssignment",
-            {"id": row.submission_id, "assignment_id": self._assignment_id, "student_id": student},
+            {
+                "id": row.submission_id,
+                "assignment_id": self._assignment_id,
+                "student_id": student,
+                "extension": row.extension,
+            },
         )
         writing.insert(
             "SubmittedNotebook",
@@ -455,8 +465,13 @@ def _penalty_of(workspace: Workspace) -> Callable[[str, float, float], float | N
     """The penalty that nbgrader's plugin gives a late submission, kept between 0 and the score as nbgrader does."""
     from nbgrader.preprocessors import AssignLatePenalties
 
+    from course_lib.grading.lateness import install
+
     with nbgrader_at_work() as log:
-        preprocessor = AssignLatePenalties(config=workspace.configuration, log=log.logger)
+        config = workspace.configuration
+        if "plugin_class" not in config.AssignLatePenalties:  # there may be no nbgrader_config.py
+            install(config, workspace.course.root)
+        preprocessor = AssignLatePenalties(config=config, log=log.logger)
         preprocessor.init_plugin()
     plugin = preprocessor.plugin_inst
 
@@ -474,7 +489,7 @@ def _penalty_of(workspace: Workspace) -> Callable[[str, float, float], float | N
     return penalty
 
 
-def _open(workspace: Workspace) -> Any:
+def open_gradebook(workspace: Workspace) -> Any:
     """nbgrader's gradebook of a workspace, made where it is missing."""
     from nbgrader.api import Gradebook
 

@@ -27,6 +27,7 @@ from course_lib.grading.intake import (
     submissions_in,
 )
 from course_lib.grading.notebook import read_notebook, text_of
+from course_lib.grading.receipts import stamp
 from course_lib.grading.recorder import Entry, Recorder, Result, is_registered
 from course_lib.grading.report import Item, Report, Status, StudentReport
 from course_lib.grading.worker import Examined, NoRoom, OtherLibrary, Paper, Unit, paper_of
@@ -177,7 +178,12 @@ class _Run:
 
     def _choose(self, submission: Submission) -> HandedIn:
         collected = collect(submission, self.problem_set, self.workspace.submitted)
-        return choose(collected, self.problem_set, self.released)
+        handed_in = choose(collected, self.problem_set, self.released)
+        receipt = self.recorder.receipts.get(submission.student)
+        if receipt is None:
+            return handed_in
+        stamp(self.workspace.submitted / submission.student / self.problem_set, receipt.line)
+        return replace(handed_in, timestamp=receipt.line)
 
     def _take_in(self, student: str, handed_in: HandedIn, before: Entry | None) -> Unit:
         notebook = repair(parse_submission(handed_in.name, handed_in.content), self.released)
