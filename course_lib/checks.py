@@ -20,10 +20,14 @@ import warnings
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+# Of the package around this module. In the room where submissions run, this module stands alone.
+LIBRARY: str = getattr(sys.modules["course_lib"], "__version__", "")
 
 Function = Callable[..., Any]
 Inputs = dict[str, Any]
@@ -124,10 +128,27 @@ class TaskCases:
     way: Way = PLAIN
     forbidden: tuple[str, ...] = ()  # dotted names of functions and classes that the author may not use
     memory: int | None = None  # bytes that a call may hold at once beyond its inputs
+    site: str = ""  # the address of the book, with a slash at its end, where it is published
 
     @property
     def points(self) -> float:
         return sum(part.points for part in self.parts)
+
+
+@dataclass(frozen=True)
+class CaseFile:
+    """What lies beside a notebook: its tasks, the modules that it imports besides NumPy, the library that wrote it."""
+
+    tasks: tuple[TaskCases, ...]
+    modules: tuple[str, ...] = ()
+    library: str = LIBRARY
+
+
+class NotInPlace(ValueError):
+    """What a notebook needs is missing. IPython shows the sentence, and no traceback."""
+
+    def _render_traceback_(self) -> list[str]:
+        return [str(self)]
 
 
 @dataclass(frozen=True)
@@ -162,25 +183,38 @@ class Verdict:
 
 
 def load(path: str | Path = "cases.npz", language: str = "ko") -> Checker:
-    """The checks of a problem set, from the file beside its notebook; says in one line that all is in place."""
+    """The checks of a problem set, from the file beside its notebook; says in one line whether all is in place.
+
+    Errors: NotInPlace where the file is missing or damaged.
+    """
     if language not in _SAY:
         raise ValueError(f"language must be one of {', '.join(_SAY)}: it is {language!r}")
-    checker = Checker({task.name: task for task in load_cases(path)}, language)
-    print(_SAY[language]["ready"].format(count=len(checker.tasks), numpy=np.__version__))
-    return checker
+    say = _SAY[language]
+    try:
+        file = read_cases(path)
+    except ValueError as error:
+        lacking = "damaged" if Path(path).is_file() else "missing"
+        raise NotInPlace(say[lacking].format(path=path, folder=Path(path).absolute().parent)) from error
+    print(_in_place(file, say))
+    return Checker({task.name: task for task in file.tasks}, language)
 
 
 @dataclass(frozen=True)
 class Checker:
-    """`check("scores", scores)` prints what holds and what does not."""
+    """`check("scores", scores)` prints what holds and what does not, and returns the points of what holds.
+
+    In a notebook's graded cell that number is what `nbgrader validate` reads.
+    """
 
     tasks: dict[str, TaskCases]
     language: str = "ko"
 
-    def __call__(self, task: str, function: Function) -> None:
+    def __call__(self, task: str, function: Function) -> float:
         if task not in self.tasks:
-            raise ValueError(f"no task {task!r} in this problem set: there are {', '.join(self.tasks)}")
-        print(report(judge(self.tasks[task], function), self.language))
+            raise NotInPlace(_SAY[self.language]["no_task"].format(task=task, tasks=", ".join(self.tasks)))
+        verdict = judge(self.tasks[task], function)
+        print(report(verdict, self.language))
+        return float(verdict.points)
 
 
 def judge(task: TaskCases, function: Function) -> Verdict:
@@ -219,6 +253,8 @@ def call(
     Warnings and output on stderr cost nothing. A call of what is `forbidden` raises ForbiddenCall, and one that holds
     more than `memory` bytes at once TooMuchMemory: an estimate, from what Python and NumPy ask for in this process.
     """
+    if not callable(function):
+        return Outcome(error=NOT_CALLABLE, message=type(function).__name__)
     given = copy.deepcopy(inputs)
     try:
         with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()), _forbidding(forbidden):
@@ -361,21 +397,55 @@ def agree(first: Outcome, second: Outcome, *, rtol: float, atol: float) -> bool:
 def report(verdict: Verdict, language: str, *, hidden: bool = False) -> str:
     """The verdict for its author to read. With `hidden`, nothing of the inputs or values shows."""
     say, task = _SAY[language], verdict.task
-    lines = [f"{task.name}: {verdict.points:g} / {task.points:g} {say['points']}"]
+    lines = [f"{task.name}: {verdict.points:g} / {_points(task.points, say)}"]
+    uncalled = next((p.outcome for p in verdict.parts if p.outcome and p.outcome.error == NOT_CALLABLE), None)
+    if uncalled:
+        return "\n".join(
+            [*lines, f"  {say[_WRITTEN[task.way.kind]].format(name=task.name, got=uncalled.message)}"]
+        )
     if all(part.outcome and part.outcome.error == "NotImplementedError" for part in verdict.parts):
         return "\n".join([*lines, f"  {say['unwritten'].format(signature=task.signature)}"])
     for part in verdict.parts:
         title = part.part.title.in_language(language)
-        lines.append(f"  {'✓' if part.earned else '✗'} {title} ({part.part.points:g} {say['points']})")
+        lines.append(f"  {'✓' if part.earned else '✗'} {title} ({_points(part.part.points, say)})")
         if not part.earned:
-            lines += _unsaid(
-                [f"      {line}" for line in _differences(part, say, hidden, task.way)], lines, say
-            )
+            lines += _unsaid([f"      {line}" for line in _differences(part, say, hidden, task)], lines, say)
     for mistake in verdict.mistakes:
         lines.append(f"  → {say['mistake']}: {task.hints[mistake].in_language(language)}")
     if verdict.points < task.points:
-        lines.append(f"  {say['see']}: {task.see}")
+        lines.append(f"  {say['see']}: {_address(task, language)}")
     return "\n".join(lines)
+
+
+def _points(points: float, say: dict[str, str]) -> str:
+    return f"{points:g} {say['point' if points == 1 else 'points']}"
+
+
+def _address(task: TaskCases, language: str) -> str:
+    """Korean is published at the site itself, other languages in their folder."""
+    folder = f"{language}/" if task.site and language != "ko" else ""
+    return f"{task.site}{folder}{task.see}"
+
+
+def _in_place(file: CaseFile, say: dict[str, str]) -> str:
+    """The line about the versions that are there, or about the first thing that is not as it should be."""
+    if LIBRARY and file.library != LIBRARY:
+        return say["other_library"].format(needed=file.library, found=LIBRARY)
+    found = {module: _version(module) for module in file.modules}
+    if not all(found.values()):
+        return say["no_module"].format(name=next(name for name, there in found.items() if not there))
+    count = len(file.tasks)
+    versions = {"course_lib": LIBRARY, "NumPy": np.__version__, **found}
+    listed = ", ".join(f"{name} {number}" for name, number in versions.items() if number)
+    tasks = say["task" if count == 1 else "tasks"].format(count=count)
+    return say["ready"].format(tasks=tasks, versions=listed)
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return ""
 
 
 def way_of(described: dict[str, Any]) -> Way:
@@ -386,8 +456,8 @@ def way_of(described: dict[str, Any]) -> Way:
     return Way(**values)
 
 
-def save_cases(path: str | Path, tasks: Iterable[TaskCases]) -> None:
-    """Writes the tasks as one JSON text and, without pickle, one array of each dtype; equal arrays are kept once.
+def save_cases(path: str | Path, tasks: Iterable[TaskCases], modules: Sequence[str] = ()) -> None:
+    """Writes a CaseFile: one JSON text and, without pickle, one array of each dtype; equal arrays are kept once.
 
     Hundreds of members would take a notebook longer to read than all its checks.
     """
@@ -406,7 +476,8 @@ def save_cases(path: str | Path, tasks: Iterable[TaskCases]) -> None:
         return {"array": places[key]}
 
     described = [_describe(task, pack) for task in tasks]
-    text = json.dumps(described, ensure_ascii=False, sort_keys=True)
+    whole = {"library": LIBRARY, "modules": list(modules), "tasks": described}
+    text = json.dumps(whole, ensure_ascii=False, sort_keys=True)
     arrays = {name: np.concatenate(values) for name, values in entries.items()}
     arrays["tasks"] = np.frombuffer(text.encode(), dtype=np.uint8)
     with Path(path).open("wb") as file:
@@ -415,11 +486,17 @@ def save_cases(path: str | Path, tasks: Iterable[TaskCases]) -> None:
 
 def load_cases(path: str | Path) -> list[TaskCases]:
     """The tasks that `save_cases` wrote. ValueError where the file is missing or damaged."""
+    return list(read_cases(path).tasks)
+
+
+def read_cases(path: str | Path) -> CaseFile:
+    """All that `save_cases` wrote. ValueError where the file is missing or damaged."""
     try:
         with np.load(io.BytesIO(Path(path).read_bytes()), allow_pickle=False) as arrays:
             described = json.loads(arrays["tasks"].tobytes())
             whole = {name: arrays[name] for name in arrays.files}
-            return [_restore(task, whole) for task in described]
+            tasks = tuple(_restore(task, whole) for task in described["tasks"])
+            return CaseFile(tasks, tuple(described["modules"]), described["library"])
     except FileNotFoundError:
         raise ValueError(
             f"{path} is missing: it belongs beside the notebook. Copy it from the exercise's folder again."
@@ -495,7 +572,7 @@ def _line_of(error: BaseException, function: Function) -> str:
     return own[-1] if own else ""
 
 
-def _differences(part: PartVerdict, say: dict[str, str], hidden: bool, way: Way) -> list[str]:
+def _differences(part: PartVerdict, say: dict[str, str], hidden: bool, task: TaskCases) -> list[str]:
     assert part.failed is not None
     assert part.outcome is not None
     outcome, right = part.outcome, part.failed.right
@@ -506,20 +583,22 @@ def _differences(part: PartVerdict, say: dict[str, str], hidden: bool, way: Way)
     if hidden or right.value is None:
         return []
     given = ", ".join(f"{name} {_brief(value)}" for name, value in part.failed.inputs.items())
-    return [f"{say['inputs']} {given}", *_values_differ(outcome, right, say, way)]
+    return [f"{say['inputs']} {given}", *_values_differ(outcome, right, say, task)]
 
 
-def _values_differ(outcome: Outcome, right: Outcome, say: dict[str, str], way: Way) -> list[str]:
+def _values_differ(outcome: Outcome, right: Outcome, say: dict[str, str], task: TaskCases) -> list[str]:
     """What the first value that differs has otherwise; of several values, which one that is."""
     for index, (got, expected) in enumerate(zip(outcome.values, right.values, strict=False)):
-        which = _which(index, say, way)
+        which = _which(index, say, task.way)
         if got.shape != expected.shape:
             return [which + say["shape"].format(expected=expected.shape, got=got.shape)]
         if not _alike(got, expected):
             return [which + say["dtype"].format(expected=expected.dtype, got=got.dtype)]
-        if not _close(got, expected).all():
-            return [which + _first_difference(got, expected, say)]
-    return [_first_difference(outcome.values[0], right.values[0], say)]
+        with np.errstate(all="ignore"):
+            close = np.isclose(expected, got, rtol=task.rtol, atol=task.atol, equal_nan=True)
+        if not close.all():
+            return [which + _first_difference(got, expected, close, say)]
+    return []
 
 
 def _which(index: int, say: dict[str, str], way: Way) -> str:
@@ -553,25 +632,26 @@ def _brief(value: Any) -> str:
     return str(value.shape) if isinstance(value, np.ndarray) else f"= {value}"
 
 
-def _first_difference(got: np.ndarray, expected: np.ndarray, say: dict[str, str]) -> str:
-    close = _close(got, expected)
-    index = tuple(int(i) for i in np.argwhere(~close)[0]) if not close.all() else (0,) * got.ndim
-    return say["entry"].format(index=list(index), expected=_number(expected[index]), got=_number(got[index]))
+def _first_difference(got: np.ndarray, expected: np.ndarray, close: np.ndarray, say: dict[str, str]) -> str:
+    index = tuple(int(i) for i in np.argwhere(~close)[0])
+    numbers = _numbers(expected[index], got[index])
+    return say["entry"].format(index=list(index), expected=numbers[0], got=numbers[1])
 
 
-def _close(got: np.ndarray, expected: np.ndarray) -> np.ndarray:
-    exact = expected.dtype.kind in "iu"  # a count that is nearly right is wrong
-    rtol, atol = (0, 0) if exact else (1e-5, 1e-6)
-    return np.asarray(np.isclose(got, expected, rtol=rtol, atol=atol, equal_nan=True))
+def _numbers(*values: Any) -> list[str]:
+    """The values with six digits, or as many as it takes to tell them apart."""
+    shown = [[_number(value, digits) for value in values] for digits in (6, 9, 17)]
+    return next((texts for texts in shown if len(set(texts)) == len(values)), shown[-1])
 
 
-def _number(value: Any) -> str:
-    if isinstance(value, np.bool_):
+def _number(value: Any, digits: int) -> str:
+    if isinstance(value, (np.bool_, np.integer)):
         return str(value)
     # Whole numbers with all their digits, and a zero without a sign.
-    return str(int(value)) if abs(value) < 2**53 and value == int(value) else f"{value:.6g}"
+    return str(int(value)) if abs(value) < 2**53 and value == int(value) else f"{value:.{digits}g}"
 
 
+NOT_CALLABLE = "not callable"  # the error of an outcome where there was nothing to call
 RETURNED = "returned "  # begins the error of an outcome that is no exception
 
 
@@ -591,6 +671,7 @@ def _describe(task: TaskCases, pack: Callable[[Any], Any]) -> dict[str, Any]:
         **({"way": asdict(task.way)} if task.way != PLAIN else {}),
         **({"forbidden": list(task.forbidden)} if task.forbidden else {}),
         **({"memory": task.memory} if task.memory is not None else {}),
+        **({"site": task.site} if task.site else {}),
         "cases": [
             {
                 "part": case.part,
@@ -631,6 +712,7 @@ def _restore(task: dict[str, Any], arrays: dict[str, np.ndarray]) -> TaskCases:
         way=way_of(task.get("way", {})),
         forbidden=tuple(task.get("forbidden", [])),
         memory=task.get("memory"),
+        site=task.get("site", ""),
         cases=tuple(
             Case(
                 part=case["part"],
@@ -643,9 +725,24 @@ def _restore(task: dict[str, Any], arrays: dict[str, np.ndarray]) -> TaskCases:
     )
 
 
+_WRITTEN = {"function": "no_function", "class": "no_class"}
+
 _SAY = {
     "ko": {
-        "ready": "준비됐습니다: 과제 {count}개, NumPy {numpy}.",
+        "ready": "준비됐습니다: {tasks}, {versions}.",
+        "task": "과제 1개",
+        "tasks": "과제 {count}개",
+        "missing": "{path} 이(가) 없습니다. {folder} 폴더에 노트북과 함께 두세요. "
+        "Colab이라면 왼쪽의 폴더 아이콘을 눌러 올리세요.",
+        "damaged": "{path} 을(를) 읽을 수 없습니다. 받은 폴더에서 다시 복사하세요.",
+        "other_library": "cases.npz는 course_lib {needed} 의 것인데 설치된 것은 {found} 입니다. "
+        "이 폴더에서 pip install -r requirements.txt 를 실행하고 kernel을 다시 시작하세요.",
+        "no_module": "{name} 이(가) 설치되지 않았습니다. "
+        "이 폴더에서 pip install -r requirements.txt 를 실행하고 kernel을 다시 시작하세요.",
+        "no_task": "이 문제집에는 과제 {task!r} 이(가) 없습니다. 있는 것: {tasks}.",
+        "no_function": "{name} 은(는) 함수여야 하는데 {got} 입니다. 함수를 정의한 셀을 다시 실행하세요.",
+        "no_class": "{name} 은(는) class여야 하는데 {got} 입니다. class를 정의한 셀을 다시 실행하세요.",
+        "point": "점",
         "points": "점",
         "unwritten": "아직 작성하지 않았습니다. {signature} 를 완성하세요.",
         "mistake": "이런 실수와 결과가 같습니다",
@@ -664,7 +761,20 @@ _SAY = {
         "entry": "처음 다른 값은 {index} 번째입니다: 기대한 값 {expected}, 나온 값 {got}.",
     },
     "en": {
-        "ready": "All is in place: {count} tasks, NumPy {numpy}.",
+        "ready": "All is in place: {tasks}, {versions}.",
+        "task": "1 task",
+        "tasks": "{count} tasks",
+        "missing": "{path} is missing. Put it beside the notebook, in {folder}. "
+        "In Colab, upload it with the folder icon on the left.",
+        "damaged": "{path} can't be read. Copy it again from the folder that you got.",
+        "other_library": "cases.npz belongs to course_lib {needed}, and {found} is installed. "
+        "In this folder, run pip install -r requirements.txt, and restart the kernel.",
+        "no_module": "{name} is not installed. "
+        "In this folder, run pip install -r requirements.txt, and restart the kernel.",
+        "no_task": "There is no task {task!r} in this problem set. There are: {tasks}.",
+        "no_function": "{name} should be a function; it is of type {got}. Run the cell that defines it again.",
+        "no_class": "{name} should be a class; it is of type {got}. Run the cell that defines it again.",
+        "point": "point",
         "points": "points",
         "unwritten": "Not written yet. Complete {signature}.",
         "mistake": "This is what comes out of the following mistake",

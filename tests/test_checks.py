@@ -8,9 +8,11 @@ import warnings
 import numpy as np
 import pytest
 
+import course_lib
 from course_lib.checks import (
     Case,
     Checker,
+    NotInPlace,
     Outcome,
     PartInfo,
     TaskCases,
@@ -304,17 +306,106 @@ def test_load_cases_says_that_the_file_is_missing_or_damaged(tmp_path, content):
 def test_load_says_in_one_line_that_all_is_in_place(tmp_path, capsys):
     save_cases(tmp_path / "cases.npz", [TASK])
     load(tmp_path / "cases.npz", "en")
-    assert capsys.readouterr().out == f"All is in place: 1 tasks, NumPy {np.__version__}.\n"
+    ready = f"All is in place: 1 task, course_lib {course_lib.__version__}, NumPy {np.__version__}.\n"
+    assert capsys.readouterr() == (ready, "")
+    save_cases(tmp_path / "cases.npz", [TASK, TASK], modules=["pytest"])
+    load(tmp_path / "cases.npz", "ko")
+    assert capsys.readouterr().out.startswith("준비됐습니다: 과제 2개, course_lib ")
+    load(tmp_path / "cases.npz", "en")
+    assert capsys.readouterr().out.endswith(f", pytest {pytest.__version__}.\n")
+
+
+def test_load_says_in_one_line_which_module_is_missing(tmp_path, capsys):
+    save_cases(tmp_path / "cases.npz", [TASK], modules=["no_such_module"])
+    for language, begins in (
+        ("ko", "no_such_module 이(가) 설치되지"),
+        ("en", "no_such_module is not installed."),
+    ):
+        load(tmp_path / "cases.npz", language)
+        out = capsys.readouterr().out
+        assert out.startswith(begins)
+        assert "pip install -r requirements.txt" in out
+        assert out.count("\n") == 1
+
+
+def test_load_says_that_the_library_is_another(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("course_lib.checks.LIBRARY", "0.0.1")
+    save_cases(tmp_path / "cases.npz", [TASK])
+    monkeypatch.undo()
+    load(tmp_path / "cases.npz", "en")
+    said = capsys.readouterr().out
+    assert said.startswith(
+        f"cases.npz belongs to course_lib 0.0.1, and {course_lib.__version__} is installed."
+    )
+
+
+@pytest.mark.parametrize("language", ["ko", "en"])
+def test_load_says_in_one_line_what_is_wrong_with_the_file(tmp_path, language):
+    damaged = tmp_path / "damaged.npz"
+    damaged.write_bytes(b"PK")
+    said = set()
+    for path in (damaged, tmp_path / "missing.npz"):
+        with pytest.raises(NotInPlace, match=path.name) as caught:
+            load(path, language)
+        (line,) = caught.value._render_traceback_()  # what IPython shows in the place of a traceback
+        assert line == str(caught.value)
+        assert "\n" not in line
+        said.add(line.replace(path.name, ""))
+    assert len(said) == 2
 
 
 def test_checker_prints_to_stdout_only_and_knows_its_tasks(capsys):
     check = Checker({"double": TASK}, "en")
-    assert check("double", double) is None
+    assert check("double", double) == 3.0
     captured = capsys.readouterr()
     assert captured.out.startswith("double: 3 / 3 points")
     assert captured.err == ""
-    with pytest.raises(ValueError, match="no task 'triple' in this problem set: there are double"):
+    with pytest.raises(NotInPlace, match=r"no task 'triple' in this problem set. There are: double."):
         check("triple", double)
+
+
+def test_checker_returns_the_points_as_a_number_that_nbgrader_reads(capsys):
+    points = Checker({"double": TASK}, "en")("double", lambda x, plus=0: 2 * x)
+    assert repr(points) == "2.0"
+
+
+@pytest.mark.parametrize(("wrong", "name"), [(3, "int"), (None, "NoneType"), (X, "ndarray")])
+def test_report_says_that_there_is_nothing_to_call(wrong, name):
+    assert report(judge(TASK, wrong), "en").splitlines() == [
+        "double: 0 / 3 points",
+        f"  double should be a function; it is of type {name}. Run the cell that defines it again.",
+    ]
+    assert "double 은(는) 함수여야" in report(judge(TASK, wrong), "ko")
+    module = dataclasses.replace(TASK, way=Way(kind="class"))
+    assert "should be a class" in report(judge(module, wrong), "en")
+
+
+def test_report_counts_one_point_in_the_singular():
+    said = report(judge(TASK, double), "en")
+    assert said.splitlines() == ["double: 3 / 3 points", "  ✓ plain (2 points)", "  ✓ shifted (1 point)"]
+
+
+def test_report_links_the_book_where_it_is_published():
+    published = dataclasses.replace(TASK, site="https://example.org/course/")
+    verdict = judge(published, lambda x, plus=0: x)
+    assert report(verdict, "ko").endswith(": https://example.org/course/chapter.html#double")
+    assert report(verdict, "en").endswith(": https://example.org/course/en/chapter.html#double")
+
+
+def test_report_of_an_error_without_words_ends_in_its_name():
+    def failing(x, plus=0):
+        if x is not None:
+            raise AssertionError
+
+    lines = report(judge(TASK, failing), "en").splitlines()
+    assert "      The function ended in an error: AssertionError" in lines
+    assert "          raise AssertionError" in lines
+
+
+def test_report_finds_the_entry_that_differs_by_the_task_s_tolerance():
+    close = dataclasses.replace(TASK, rtol=1e-9, atol=0.0, hints={})
+    said = report(judge(close, lambda x, plus=0: (2 * x + plus) * (1 + 1e-7 * (x == 16))), "en")
+    assert "is [1, 1]: expected 32, got 32.0000032." in said
 
 
 def test_load_refuses_an_unknown_language(tmp_path):

@@ -190,7 +190,7 @@ def ids(notebook: Any) -> list[str]:
     return [cell.metadata.get("nbgrader", {}).get("grade_id", cell.source) for cell in notebook.cells]
 
 
-ORDER = ["double-solution", "double-check", "double", "mean-solution", "mean-check", "mean", "why"]
+ORDER = ["double-solution", "double", "mean-solution", "mean", "why"]
 
 
 def repaired(course: Course, released: Any, change: Callable[[list[Any]], list[Any]]) -> Any:
@@ -207,13 +207,13 @@ def without(*names: str) -> Callable[[list[Any]], list[Any]]:
     ("change", "expected"),
     [
         (lambda cells: cells, ORDER),
-        (without("double", "mean-check"), ORDER),
+        (without("double", "mean"), ORDER),
         (without("why"), ORDER),
-        (lambda cells: [cells[2], *cells[:2], *cells[3:]], ORDER),  # a graded cell before its answer
-        (lambda cells: [*cells, cells[2]], ORDER),
-        (lambda cells: [], ["double-check", "double", "mean-check", "mean", "why"]),
+        (lambda cells: [cells[1], cells[0], *cells[2:]], ORDER),  # a graded cell before its answer
+        (lambda cells: [*cells, cells[1]], ORDER),
+        (lambda cells: [], ["double", "mean", "why"]),
         # a function that was moved to a cell of its own counts where it stands
-        (without("mean-solution"), [*ORDER[:3], "why", "mean-check", "mean"]),
+        (without("mean-solution"), [*ORDER[:2], "why", "mean"]),
     ],
 )
 def test_repair_puts_every_graded_cell_behind_its_answer(
@@ -234,7 +234,7 @@ def test_repair_counts_the_last_copy_of_an_answer(course: Course, released: Any)
         return [*copied[:-1], new_cell("code", "copy", "last", dict(copied[-1]["metadata"]))]
 
     notebook = repaired(course, released, as_cells)
-    assert ids(notebook) == ["first", *ORDER[3:], "double-solution", "double-check", "double"]
+    assert ids(notebook) == ["first", *ORDER[2:], "double-solution", "double"]
     assert cell_of(notebook, "double-solution").source == "last"
 
 
@@ -384,7 +384,7 @@ def test_grade_says_why(odd_report: Report) -> None:
     assert said["both"][2] == "Waits for a person's mark."
     assert "NameError" in said["exits"][0]
     notes = {student.id: student.note for student in odd_report.students}
-    assert notes["exits"] == "[3]: The Python process ended on the way."
+    assert notes["exits"] == "[2]: The Python process ended on the way."
     assert notes["both"] == ""
     assert "NameError" in said["fails"][0]
     assert "The function ended in an error: NameError" in said["syntax"][0]

@@ -103,7 +103,7 @@ def test_autograde_leaves_no_file_of_a_submission_but_its_notebook(
 def test_autograde_leaves_no_hidden_test(course: Course, graded: subprocess.CompletedProcess[str]) -> None:
     path = course.root / "autograded" / "student-001" / "mini" / "mini.ipynb"
     executed = read_notebook(path)
-    assert cell_of(executed, "double").source == ""
+    assert cell_of(executed, "double").source == 'check("double", double)'
     assert cell_of(executed, "double").outputs[0].text.startswith("double: 3 / 3 points")
     assert "mark(" not in path.read_text(encoding="utf-8")
 

@@ -126,21 +126,18 @@ def test_solution_source_refuses(bank: Bank, function: Callable[..., Any], name:
         solution_source(task)
 
 
-def test_source_notebook_has_three_cells_a_task(notebook_text: Path, bank: Bank) -> None:
+def test_source_notebook_has_two_cells_a_task(notebook_text: Path, bank: Bank) -> None:
     notebook = source_notebook(notebook_text, bank)
     assert [cell.id for cell in notebook.cells] == [
         "text-ko-1",
         "text-en-1",
-        "code-1",
         "code-ko-1",
         "code-en-1",
         "text-ko-2",
         "text-en-2",
         "double-solution",
-        "double-check",
         "double",
         "mean-solution",
-        "mean-check",
         "mean",
         "text-ko-3",
         "text-en-3",
@@ -148,7 +145,8 @@ def test_source_notebook_has_three_cells_a_task(notebook_text: Path, bank: Bank)
     ]
     graded = cell_of(notebook, "double")
     assert graded.metadata.nbgrader.points == 3.0
-    assert graded.source.splitlines()[-2] == 'mark("mini", "double", double)'
+    assert graded.source.splitlines()[-1] == 'check("double", double)'
+    assert '    return mark("mini", task, function)' in graded.source.splitlines()
 
 
 def test_source_notebook_keeps_prose_out_of_cells_that_nbgrader_overwrites(
@@ -162,12 +160,12 @@ def test_source_notebook_keeps_prose_out_of_cells_that_nbgrader_overwrites(
     ("old", "new", "sentence"),
     [
         (":task: mean", ":task: median", "no task 'median' in {tasks} (there are: double, mean, why)"),
-        (":task: mean", ":task: double", "{notebook} places 'double' of {tasks} twice: cells 8 and 9"),
+        (":task: mean", ":task: double", "{notebook} places 'double' of {tasks} twice: cells 6 and 7"),
         (":task: why", ":tags: [ko]", "{tasks} has a task 'why', but {notebook} has no cell ':task: why'"),
         (
             '+++ {"tags": ["en"]}\n\nDouble',
             "+++\n\nDouble",
-            "cell 7 ('Double it.') must have one of the tags",
+            "cell 5 ('Double it.') must have one of the tags",
         ),
         (
             '+++ {"tags": ["en"]}\n\nSay',
@@ -243,6 +241,32 @@ def test_release_gives_the_same_bytes_every_time(course: Course, original: Cours
     assert snapshot(course.nbgrader) == snapshot(original.nbgrader)
 
 
+@pytest.mark.parametrize(
+    ("language", "begins"), [("ko", "numpy 이(가) 없습니다."), ("en", "numpy is missing.")]
+)
+def test_first_cell_says_in_one_line_what_to_install(
+    original: Course,
+    language: str,
+    begins: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    notebook = read_notebook(original.exercises / language / "mini" / "mini.ipynb")
+    first = next(cell for cell in notebook.cells if cell.cell_type == "code")
+
+    def without(name: str, *rest: Any) -> None:
+        raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+    monkeypatch.setitem(__builtins__, "__import__", without)  # type: ignore[arg-type]
+    exec(compile(first.source, "first", "exec"), {})
+    monkeypatch.undo()
+    said = capsys.readouterr().out
+    assert said.startswith(begins)
+    assert "pip install -r requirements.txt" in said
+    assert f"%pip install {WHEEL}" in said
+    assert said.count("\n") == 1
+
+
 @pytest.mark.parametrize("language", ["ko", "en"])
 def test_release_gives_each_language_its_own_cells(original: Course, language: str) -> None:
     notebook = read_notebook(original.exercises / language / "mini" / "mini.ipynb")
@@ -252,7 +276,7 @@ def test_release_gives_each_language_its_own_cells(original: Course, language: s
     assert f'language="{language}"' in "\n".join(cell.source for cell in notebook.cells)
     assert cell_of(notebook, "why").source == "✎"
     assert cell_of(notebook, "double-solution").source.endswith("raise NotImplementedError")
-    assert cell_of(notebook, "double").source == ""
+    assert cell_of(notebook, "double").source == 'check("double", double)'
 
 
 def test_release_leaves_out_a_language_without_cells(course: Course, notebook_text: Path) -> None:

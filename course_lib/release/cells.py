@@ -1,17 +1,18 @@
-"""The instructor's notebook: prose and code as written in solutions/PS/PS.md, and three cells for each task."""
+"""The instructor's notebook: prose and code as written in solutions/PS/PS.md, and two cells for each task."""
 
 from __future__ import annotations
 
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from course_lib.course import LANGUAGES, CourseError
 from course_lib.grading.bank import Bank, Task, Written, code_of, source_of
 from course_lib.grading.notebook import load_nbformat, new_cell, new_notebook
+from course_lib.release.wheel import WHEEL
 
 NOTEBOOK_METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
@@ -23,7 +24,8 @@ def source_notebook(path: Path, bank: Bank) -> Any:
     """The notebook with solutions and hidden cells that `path` (MyST Markdown) and the bank give.
 
     Every cell of prose has one tag, `ko` or `en`; a code cell may have one. A code cell `:task: NAME` stands for the
-    task or written answer of that name. CourseError where the two files do not fit together.
+    task or written answer of that name, and one `:setup: true`, which holds the imports, for the first cell of each
+    language. CourseError where the two files do not fit together.
     """
     placeholders = _read_myst(path)
     _require_fit(path, placeholders, bank)
@@ -33,6 +35,8 @@ def source_notebook(path: Path, bank: Bank) -> Any:
         task = cell.metadata.get("task")
         if task is not None:
             cells += _cells_of(task, bank)
+        elif cell.metadata.get("setup"):
+            cells += _setup_cells(cell, _languages(placeholders), counts)
         elif cell.source.strip():
             language = _language(cell, path, number)
             kind = "-".join(filter(None, ["code" if cell.cell_type == "code" else "text", language]))
@@ -65,6 +69,26 @@ def solution_source(task: Task) -> str:
     for function in reversed(functions):
         if isinstance(function, ast.FunctionDef):
             _mark(function, lines)
+    return "\n".join(lines)
+
+
+def graded_source(problem_set: str, task: str) -> str:
+    """The cell below a task: to students its last line, the check of the visible cases; at grading, hidden ones.
+
+    The hidden lines give `check` another meaning, so that no line of it needs what a submission calls so.
+    """
+    lines = [
+        "### BEGIN HIDDEN TESTS",
+        "from course_lib.grading.hidden import mark",
+        "",
+        "",
+        "def check(task, function):",
+        f'    return mark("{problem_set}", task, function)',
+        "",
+        "",
+        "### END HIDDEN TESTS",
+        f'check("{task}", {task})',
+    ]
     return "\n".join(lines)
 
 
@@ -139,32 +163,60 @@ def _plain_cell(cell: Any, name: str, language: str) -> Any:
     return _cell(cell.cell_type, name, cell.source, {"tags": [language]} if language else {})
 
 
+def _languages(cells: Iterable[Any]) -> list[str]:
+    tags = {tag for cell in cells for tag in cell.metadata.get("tags", [])}
+    return [language for language in LANGUAGES if language in tags]
+
+
+def _setup_cells(cell: Any, languages: Iterable[str], counts: Counter[str]) -> Iterator[Any]:
+    """The first code cell of each language: it says in one line whether all is in place, and if not, what to do."""
+    imports = "".join(f"    {line}\n" if line else "\n" for line in cell.source.strip().splitlines())
+    for language in languages:
+        kind = f"code-{language}"
+        counts[kind] += 1
+        source = _SETUP.format(imports=imports, language=language, **_LACKING[language])
+        yield _cell("code", f"{kind}-{counts[kind]}", source, {"tags": [language]})
+
+
+_SETUP = """\
+try:
+{imports}
+    from course_lib.checks import load
+except ModuleNotFoundError as missing:
+    print(
+        missing.name,
+        "{here}",
+        "{colab}",
+    )
+else:
+    check = load("cases.npz", language="{language}")"""
+_LACKING = {
+    "ko": {
+        "here": "이(가) 없습니다. 이 폴더에서 pip install -r requirements.txt 를 실행하고 kernel을 다시 시작하세요.",
+        "colab": f"Colab이라면 받은 파일을 올리고 %pip install {WHEEL} 를 실행하세요.",
+    },
+    "en": {
+        "here": "is missing. In this folder, run pip install -r requirements.txt, and restart the kernel.",
+        "colab": f"In Colab, upload the files and run %pip install {WHEEL}",
+    },
+}
+
+
 def _cells_of(name: str, bank: Bank) -> list[Any]:
     for written in bank.written:
         if written.name == name:
             return [_answer_cell(written)]
     task = bank.task(name)
-    return [_solution_cell(task), _check_cell(task), _graded_cell(task, bank)]
+    return [_solution_cell(task), _graded_cell(task, bank)]
 
 
 def _solution_cell(task: Task) -> Any:
     return _nbgrader_cell("code", f"{task.name}-solution", solution_source(task), solution=True)
 
 
-def _check_cell(task: Task) -> Any:
-    return _nbgrader_cell("code", f"{task.name}-check", f'check("{task.name}", {task.name})', locked=True)
-
-
 def _graded_cell(task: Task, bank: Bank) -> Any:
-    """The hidden cell. Its last line is its value: the points, which nbgrader takes as partial credit."""
-    lines = [
-        "### BEGIN HIDDEN TESTS",
-        "from course_lib.grading.hidden import mark",
-        "",
-        f'mark("{bank.name}", "{task.name}", {task.name})',
-        "### END HIDDEN TESTS",
-    ]
-    return _nbgrader_cell("code", task.name, "\n".join(lines), points=task.points)
+    """The check, which students run, too. Its value is the points, which nbgrader takes as partial credit."""
+    return _nbgrader_cell("code", task.name, graded_source(bank.name, task.name), points=task.points)
 
 
 def _answer_cell(written: Written) -> Any:

@@ -9,7 +9,7 @@ import copy
 import os
 import shutil
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -127,7 +127,8 @@ def _derive(course: Course, problem_set: str, bank: Bank, draft: Path) -> list[s
     source = draft / "source" / problem_set
     source.mkdir(parents=True)
     write_notebook(notebook, source / f"{problem_set}.ipynb")
-    save_cases(source / CASES, visible_cases(bank))
+    cases = [replace(task, site=course.address("ko")) for task in visible_cases(bank)]
+    save_cases(source / CASES, cases, bank.modules)
     generate_release(problem_set, draft / "source", draft / "release")
     released = draft / "release" / problem_set
     notebook = read_notebook(released / f"{problem_set}.ipynb")
