@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
+from course_lib import cli_people
 from course_lib._terminal import bar as _bar
 from course_lib._terminal import console as _console
 from course_lib._terminal import shown as _shown
@@ -212,6 +213,9 @@ def doctor() -> None:
             "Students' code can't be confined on this machine. Mend what is lacking above, and run: course doctor"
         )
     print("Submissions can be graded here: each runs confined.")
+
+
+cli_people.add_to(app)
 
 
 @app.command()
