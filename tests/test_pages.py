@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gzip
 import http.server
 import os
 import re
@@ -15,7 +16,7 @@ from urllib.parse import quote
 
 import pytest
 from fontTools.ttLib import TTFont
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, Response, sync_playwright
 
 from course_lib.course import LANGUAGES, read_course
 from course_lib.release.site import build_site
@@ -135,6 +136,24 @@ def test_page_loads_cleanly_and_fits(
         )
     assert page.locator("article img:not([alt]), article img[alt='']").count() == 0
     page.close()
+
+
+@pytest.mark.parametrize(("language", "name"), [*PAGES, ("ko", "search"), ("en", "search")])
+def test_first_view_is_light(browser: Browser, site: str, language: str, name: str) -> None:
+    page = browser.new_page()
+    received: list[Response] = []
+    page.on("requestfinished", lambda request: received.append(request.response()))
+    page.goto(site + (SEARCHES[language] if name == "search" else chapter(name, language)))
+    page.wait_for_load_state("networkidle")
+    assert len(received) <= 25
+    assert sum(served_bytes(response) for response in received) <= 300_000
+    page.close()
+
+
+def served_bytes(response: Response) -> int:
+    """As a server sends it: fonts are packed already, the rest gzipped."""
+    body = response.body()
+    return len(body) if response.url.endswith(".woff2") else len(gzip.compress(body))
 
 
 @pytest.mark.parametrize(("language", "name"), PAGES)
