@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
+from zoneinfo import ZoneInfo
 
 import typer
+from rich.markup import escape
 
-from course_lib._terminal import shown
-from course_lib.course import CourseError, find_course
+from course_lib._terminal import console, shown, table
+from course_lib.course import Course, CourseError, find_course
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from course_lib.people.collect import Collection
 
 
 def add_to(app: typer.Typer) -> None:
     """Adds the commands to the application."""
-    for command in (roster,):
+    for command in (roster, collect):
         app.command()(command)
 
 
@@ -44,3 +51,72 @@ def roster(
     if done.absent:
         print(f"In the gradebook and not in this list, left as they are: {', '.join(done.absent)}.")
     print(f"Next: course collect PS FILE.zip, for what they hand in ({shown(course.root / 'submitted')}).")
+
+
+def collect(
+    problem_set: Annotated[str, typer.Argument(metavar="PS")],
+    file: Annotated[Path, typer.Argument(metavar="FILE.zip", help="All submissions, as the LMS gives them.")],
+    source: Annotated[
+        str | None,
+        typer.Option("--from", metavar="canvas|moodle", help="By default, what the names look like."),
+    ] = None,
+    times: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="CSV", help="When each came: Moodle's grading worksheet, or a CSV with id and time."
+        ),
+    ] = None,
+    received: Annotated[
+        str | None, typer.Option(metavar="TIME", help="When all of them came, such as '2027-03-31 23:00'.")
+    ] = None,
+    json: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the report there, too.")] = None,
+) -> None:
+    """Take in what students handed in through Canvas or Moodle.
+
+    Writes submitted/STUDENT/PS/ with the time of each, and says who is missing and what belongs to nobody. What is the
+    same as before keeps its time.
+    """
+    from course_lib.grading.report import require_writable, write_json
+    from course_lib.people.collect import collect_zip
+
+    course = find_course()
+    if source not in (None, "canvas", "moodle"):
+        raise CourseError(f"--from must be canvas or moodle, not {source!r}.")
+    if json is not None:
+        require_writable(json)
+    done = collect_zip(course, problem_set, file, source=source, times=times, received=received)
+    if done.students:
+        console().print(_collected_table(course, done))
+    _say_of_collection(done)
+    if json is not None:
+        write_json(done, json)
+        print(f"Report: {json}")
+    print(f"Next: course grade {problem_set}")
+
+
+def _collected_table(course: Course, done: Collection) -> Table:
+    rows = table(done.assignment, "student", "status", "received", "late", "file", "remarks")
+    zone = ZoneInfo(course.time_zone or "UTC")
+    for one in done.students:
+        at = one.received.astimezone(zone).strftime("%Y-%m-%d %H:%M %Z") if one.received else ""
+        late = str(one.late).split(".")[0] if one.late else ""
+        cells = (one.student, one.status, at, late, _printable(one.file), one.note or f"by {one.known_by}")
+        rows.add_row(*map(escape, cells))
+    return rows
+
+
+def _say_of_collection(done: Collection) -> None:
+    taken = sum(one.status in ("new", "replaced") for one in done.students)
+    same = sum(one.status == "as before" for one in done.students)
+    late = sum(bool(one.late) for one in done.students)
+    print(f"Taken in: {taken}; as before: {same}; late: {late}; missing: {len(done.missing)}.")
+    if done.missing:
+        print(f"Nothing came from: {', '.join(done.missing)}.")
+    for name, reason in done.unmatched:
+        print(f"Nobody's: {_printable(name)} ({reason}).")
+    for name, reason in done.refused:
+        print(f"Not taken: {_printable(name)} ({reason}).")
+
+
+def _printable(text: str) -> str:
+    return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text)[:200]

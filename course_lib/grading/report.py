@@ -6,7 +6,7 @@ import json
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from course_lib.course import CourseError
 
@@ -76,7 +76,13 @@ class Report:
         }
 
 
-def write_json(report: Report, path: Path) -> None:
+class AsJson(Protocol):
+    """A report that other programs can read."""
+
+    def as_json(self) -> dict[str, Any]: ...
+
+
+def write_json(report: AsJson, path: Path) -> None:
     """Writes the report in one piece: a reader finds the old file or the new one."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:

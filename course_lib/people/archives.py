@@ -1,0 +1,167 @@
+"""Reading a zip that anybody may have made: nothing is unpacked to a path that it names, and all is bounded."""
+
+from __future__ import annotations
+
+import io
+import stat
+import unicodedata
+import zipfile
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+from course_lib.course import CourseError
+from course_lib.grading.intake import MAX_BYTES
+
+MAX_MEMBERS = 100_000
+MAX_DIRECTORY = 64 * 2**20  # bytes of the zip's own table of contents
+MAX_TOTAL = 2 * 2**30  # bytes of a whole zip, unpacked; or so many times what it has packed:
+MAX_RATIO = 20
+MAX_DEPTH = 2  # a zip that a student hands in lies in the LMS's zip
+
+
+@dataclass(frozen=True)
+class Member:
+    """A file of a zip: where it says it lies, and what is in it; `content` is None for what is no notebook."""
+
+    parts: tuple[str, ...]
+    content: bytes | None
+    time: datetime | None  # of no time zone; None where the zip says none
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A member that was not taken, and why."""
+
+    name: str
+    reason: str
+
+
+def read_archive(path: Path) -> Iterator[Member | Refused]:
+    """The files of a zip, one after another; CourseError where it is none, or too much for one."""
+    if not path.is_file():
+        raise CourseError(f"There is no file {path}. Give the zip that the LMS gave.")
+    room = _Room(max(MAX_TOTAL, MAX_RATIO * path.stat().st_size))
+    try:
+        with path.open("rb") as file:
+            yield from _read(file, (), 1, room)
+    except (zipfile.BadZipFile, NotImplementedError) as error:
+        raise CourseError(
+            f"{path} is not a zip that can be read ({error}). Download it again and try again."
+        ) from error
+
+
+@dataclass
+class _Room:
+    left: int
+
+    def take(self, count: int) -> None:
+        self.left -= count
+        if self.left < 0:
+            raise CourseError(
+                "The zip unpacks to far more than a class hands in. Look into it before you go on."
+            )
+
+
+def _read(file: IO[bytes], above: tuple[str, ...], depth: int, room: _Room) -> Iterator[Member | Refused]:
+    _require_small_directory(file)
+    with zipfile.ZipFile(file) as archive:
+        for member in archive.infolist():
+            name = _name(member)
+            shown = "/".join([*above, name])
+            if reason := _complaint(member, name):
+                yield Refused(shown, reason)
+            if reason or member.is_dir() or _is_litter(name):
+                continue
+            parts = (*above, *PurePosixPath(name).parts)
+            suffix = PurePosixPath(name).suffix.lower()
+            if suffix not in (".ipynb", ".zip"):
+                yield Member(parts, None, _time(member))
+                continue
+            try:
+                content = _unpack(archive, member, room)
+            except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError) as error:
+                yield Refused(shown, f"it is damaged ({error})")
+                continue
+            if len(content) > MAX_BYTES:
+                yield Refused(shown, f"it has more than {MAX_BYTES >> 20} MB")
+            elif suffix == ".zip" and depth < MAX_DEPTH:
+                yield from _within(content, parts, depth, room, member)
+            else:
+                yield Member(parts, content if suffix == ".ipynb" else None, _time(member))
+
+
+def _within(
+    content: bytes, parts: tuple[str, ...], depth: int, room: _Room, member: zipfile.ZipInfo
+) -> Iterator[Member | Refused]:
+    """What is in a zip within the zip; a damaged one stands for itself."""
+    try:
+        yield from _read(io.BytesIO(content), parts, depth + 1, room)
+    except (zipfile.BadZipFile, NotImplementedError):
+        yield Member(parts, None, _time(member))
+
+
+def _require_small_directory(file: IO[bytes]) -> None:
+    """A table of contents is read as a whole: one of gigabytes would fill the memory."""
+    end = getattr(zipfile, "_EndRecData")(file)  # noqa: B009  # untyped
+    if not end:
+        raise zipfile.BadZipFile("it has no table of contents")
+    count, size = end[4], end[5]
+    if count > MAX_MEMBERS or size > MAX_DIRECTORY:
+        raise CourseError(
+            f"The zip lists {count} files, more than the {MAX_MEMBERS} that are read. Look into it before you go on."
+        )
+    file.seek(0)
+
+
+def _unpack(archive: zipfile.ZipFile, member: zipfile.ZipInfo, room: _Room) -> bytes:
+    """A member's bytes, a byte more than may be at most: what the header says of the size is not believed."""
+    with archive.open(member) as packed:
+        content = packed.read(MAX_BYTES + 1)
+    room.take(len(content))
+    return content
+
+
+def _complaint(member: zipfile.ZipInfo, name: str) -> str:
+    if (
+        name.startswith(("/", "\\"))
+        or ".." in PurePosixPath(name.replace("\\", "/")).parts
+        or name[1:2] == ":"
+    ):
+        return "its name points outside"
+    mode = member.external_attr >> 16
+    if mode and stat.S_IFMT(mode) not in (0, stat.S_IFREG):
+        return "it is a link, or no file"
+    if member.flag_bits & 1:
+        return "it is encrypted"
+    return ""
+
+
+def _name(member: zipfile.ZipInfo) -> str:
+    """The member's name in composed form. Where the zip doesn't say that it is UTF-8, it is that or CP949."""
+    name = member.filename
+    if not member.flag_bits & 0x800:
+        raw = name.encode("cp437", errors="replace")
+        for encoding in ("utf-8", "cp949"):
+            try:
+                name = raw.decode(encoding)
+                break
+            except UnicodeDecodeError:
+                continue
+    return unicodedata.normalize("NFC", name).replace("\\", "/")  # as Windows writes some
+
+
+def _is_litter(name: str) -> bool:
+    """What systems leave in zips."""
+    parts = PurePosixPath(name).parts
+    return "__MACOSX" in parts or ".ipynb_checkpoints" in parts or (bool(parts) and parts[-1].startswith("."))
+
+
+def _time(member: zipfile.ZipInfo) -> datetime | None:
+    try:
+        return datetime(*member.date_time) if member.date_time[0] > 1980 else None
+    except ValueError:
+        return None

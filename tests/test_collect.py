@@ -1,0 +1,347 @@
+from __future__ import annotations
+
+import io
+import json
+import shutil
+import struct
+import unicodedata
+import zipfile
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lms_class import at, course_with_gradebook, link, zip_bytes
+from mini import snapshot
+
+from course_lib import cli
+from course_lib.course import Course, CourseError, find_course
+from course_lib.people import archives
+from course_lib.people.collect import Collection, collect_zip
+
+BEFORE = datetime(2027, 3, 30, 3, tzinfo=UTC)
+AFTER = datetime(2027, 4, 5, 3, tzinfo=UTC)
+DUE = datetime(2027, 3, 31, 14, 59, tzinfo=UTC)
+NFD = unicodedata.normalize("NFD", "학생둘")
+Collect = Callable[..., Collection]
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return course_with_gradebook(tmp_path_factory.mktemp("class")).root
+
+
+@pytest.fixture
+def course(tmp_path: Path, original: Path) -> Course:
+    folder = tmp_path / "course"
+    shutil.copytree(original, folder)
+    return find_course(folder)
+
+
+@pytest.fixture
+def collect(course: Course, tmp_path: Path) -> Collect:
+    """Takes in a zip of these members."""
+
+    def take(
+        *entries: Any, now: datetime = BEFORE, content: bytes | None = None, **options: Any
+    ) -> Collection:
+        path = tmp_path / "all.zip"
+        path.write_bytes(zip_bytes(*entries) if content is None else content)
+        return collect_zip(course, "mini", path, now=now, **options)
+
+    return take
+
+
+def files(course: Course) -> dict[str, bytes]:
+    submitted = course.root / "submitted"
+    return {name: data for name, data in snapshot(submitted).items() if not name.endswith("timestamp.txt")}
+
+
+def stamp(course: Course, student: str) -> str:
+    return (course.root / "submitted" / student / "mini" / "timestamp.txt").read_text()
+
+
+def test_collect_reads_canvas_names(course: Course, collect: Collect) -> None:
+    done = collect(
+        ("onestudent_101_9001_mini.ipynb", b"one"),
+        ("학생둘_LATE_102_9002_mini-1.ipynb", b"two"),
+        ("threestudent_103_9003_my answer_12_34.ipynb", b"three"),
+        now=AFTER, source="canvas",
+    )  # fmt: skip
+    assert files(course) == {
+        "student-001/mini/mini.ipynb": b"one",
+        "student-002/mini/mini.ipynb": b"two",
+        "student-003/mini/my answer_12_34.ipynb": b"three",
+    }
+    found = {one.student: (one.status, one.received, bool(one.late)) for one in done.students}
+    assert found["student-001"] == ("new", DUE, False)  # Canvas calls it in time
+    assert found["student-002"] == ("new", AFTER, True)
+    assert stamp(course, "student-001") == "2027-03-31 14:59:00.000000 UTC\n"
+    assert done.missing == ("student-004", "student-005")
+    assert done.unmatched == ()
+
+
+def test_collect_reads_moodle_names(course: Course, collect: Collect) -> None:
+    done = collect(
+        ("Student One_51_assignsubmission_file_/mini.ipynb", b"one"),  # before 4.1
+        (f"{NFD}_52_assignsubmission_file/work/deep/mini.ipynb", b"two"),
+        ("Three Student_53_assignsubmission_file_mini.ipynb", b"three"),  # not in folders
+        ("Three Student_53_assignsubmission_onlinetext/onlinetext.html", b"<p>"),
+    )
+    assert files(course) == {
+        "student-001/mini/mini.ipynb": b"one",
+        "student-002/mini/mini.ipynb": b"two",
+        "student-003/mini/mini.ipynb": b"three",
+    }
+    assert [one.received for one in done.students] == [BEFORE] * 3
+
+
+def test_collect_reads_folders_of_ids_within_a_folder(course: Course, collect: Collect) -> None:
+    collect(("all/student-001/mini/mini.ipynb", b"one"), ("all/STUDENT-002/mini.ipynb", b"two"))
+    assert files(course) == {"student-001/mini/mini.ipynb": b"one", "student-002/mini/mini.ipynb": b"two"}
+
+
+def test_collect_reads_a_zip_that_a_student_handed_in(course: Course, collect: Collect) -> None:
+    inner = zip_bytes(("mini/mini.ipynb", b"one"), ("mini/.ipynb_checkpoints/mini-checkpoint.ipynb", b"old"))
+    collect(("onestudent_101_9001_work.zip", inner), ("threestudent_103_9003_broken.zip", b"PK"))
+    assert files(course) == {"student-001/mini/mini.ipynb": b"one"}
+
+
+def test_collect_takes_the_newest_of_what_came_again(course: Course, collect: Collect) -> None:
+    collect(
+        ("onestudent_101_9005_mini-2.ipynb", b"newest"),
+        ("onestudent_101_9001_mini.ipynb", b"oldest"),
+        ("onestudent_101_9003_mini-1.ipynb", b"older"),
+        ("Three Student_53_assignsubmission_file_/mini.ipynb", b"first"),
+        ("Three Student_53_assignsubmission_file_/mini (1).ipynb", b"second"),
+    )
+    assert files(course) == {
+        "student-001/mini/mini.ipynb": b"newest",
+        "student-003/mini/mini.ipynb": b"second",
+    }
+
+
+def test_collect_keeps_the_time_of_what_is_the_same(course: Course, collect: Collect) -> None:
+    collect(("onestudent_101_9001_mini.ipynb", b"one"))
+    again = collect(("onestudent_LATE_101_9002_mini-1.ipynb", b"one"), now=AFTER)
+    assert [(one.status, one.received) for one in again.students] == [("as before", BEFORE)]
+    changed = collect(("onestudent_LATE_101_9003_mini-2.ipynb", b"two"), now=AFTER)
+    assert [(one.status, one.received) for one in changed.students] == [("replaced", AFTER)]
+    assert files(course) == {"student-001/mini/mini.ipynb": b"two"}
+
+
+def test_collect_ignores_a_timestamp_that_a_student_wrote(course: Course, collect: Collect) -> None:
+    collect(
+        ("Student One_51_assignsubmission_file_/mini.ipynb", b"one"),
+        ("Student One_51_assignsubmission_file_/timestamp.txt", b"2001-01-01 00:00:00 UTC"),
+    )
+    assert stamp(course, "student-001") == "2027-03-30 03:00:00.000000 UTC\n"
+
+
+def test_collect_takes_times_from_moodles_worksheet(course: Course, collect: Collect, tmp_path: Path) -> None:
+    sheet = tmp_path / "sheet.csv"
+    sheet.write_text(
+        "Identifier,Full name,Email address,Grade,Last modified (submission),Last modified (grade)\n"
+        'Participant 51,Student One,,,"Wednesday, 31 March 2027, 11:58 PM",-\n'
+        'Participant 52,학생둘,,,"2027년 4월 1일(목요일), 오전 12:30",-\n'
+        "Participant 53,Three Student,,,-,-\n",
+        encoding="utf-8",
+    )
+    done = collect(
+        ("Participant_51_assignsubmission_file_/mini.ipynb", b"one"),  # marked blindly: no names in the zip
+        ("Participant_52_assignsubmission_file_/mini.ipynb", b"two"),
+        times=sheet, now=AFTER,
+    )  # fmt: skip
+    assert {one.student: one.late for one in done.students} == {
+        "student-001": timedelta(0),
+        "student-002": timedelta(minutes=31),
+    }
+
+
+def test_collect_takes_the_zips_own_times_only_where_they_differ(course: Course, collect: Collect) -> None:
+    one, two = (
+        f"{name}_assignsubmission_file_/mini.ipynb" for name in ("Student One_51", "Three Student_53")
+    )
+    done = collect((at(one, 2027, 3, 30, 12), b"one"), (at(two, 2027, 4, 1, 0, 59), b"two"), now=AFTER)
+    assert [one.late for one in done.students] == [timedelta(0), timedelta(hours=1)]
+    with pytest.raises(
+        CourseError, match=r"due already, and this zip does not say when student-003 handed in"
+    ):
+        collect((at(two, 2027, 4, 1, 0, 59), b"changed"), now=AFTER)
+    [stated] = collect((two, b"changed"), now=AFTER, received="2027-04-01 09:00").students
+    assert stated.received == datetime(2027, 4, 1, tzinfo=UTC)
+
+
+def test_collect_says_what_belongs_to_nobody(course: Course, collect: Collect) -> None:
+    done = collect(
+        ("samename_888_9001_mini.ipynb", b"x"),
+        ("stranger_999_9002_mini.ipynb", b"x"),
+        ("notes.txt", b"x"),
+        ("onestudent_101_9003_report.pdf", b"x"),
+    )
+    assert dict(done.unmatched) == {
+        "samename (888)": "2 students can have this name: student-004, student-005",
+        "stranger (999)": "nobody in the class list has this number or name",
+        "notes.txt": "its name is none that Canvas or Moodle gives",
+    }
+    assert [(one.status, one.file) for one in done.students] == [("no notebook", "report.pdf")]
+    assert "student-001" in done.missing
+    assert files(course) == {}
+
+
+def encrypted(content: bytes) -> bytes:
+    """The zip with the bit set that says its first member is encrypted."""
+    raw = bytearray(content)
+    for signature, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        raw[raw.index(signature) + offset] |= 1
+    return bytes(raw)
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("../onestudent_101_9001_mini.ipynb", "points outside"),
+        ("a/../../onestudent_101_9001_mini.ipynb", "points outside"),
+        ("/tmp/onestudent_101_9001_mini.ipynb", "points outside"),
+        ("..\\onestudent_101_9001_mini.ipynb", "points outside"),
+        ("C:\\onestudent_101_9001_mini.ipynb", "points outside"),
+        (link("onestudent_101_9001_mini.ipynb"), "it is a link"),
+    ],
+)
+def test_collect_refuses_names_and_kinds_that_reach_out(
+    course: Course, collect: Collect, name: Any, reason: str
+) -> None:
+    around = snapshot(course.root.parent)
+    done = collect((name, b"/etc/passwd"), ("threestudent_103_9003_mini.ipynb", b"three"))
+    assert [found for found in done.refused if reason in found[1]]
+    assert files(course) == {"student-003/mini/mini.ipynb": b"three"}
+    changed = {name for name, data in snapshot(course.root.parent).items() if around.get(name) != data}
+    allowed = ("all.zip", "course/gradebook.db", "course/submitted/student-003/mini/")
+    assert all(name.startswith(allowed) for name in changed)
+
+
+def test_collect_refuses_what_is_encrypted(course: Course, collect: Collect) -> None:
+    done = collect(content=encrypted(zip_bytes(("onestudent_101_9001_mini.ipynb", b"one"))))
+    assert done.refused == (("onestudent_101_9001_mini.ipynb", "it is encrypted"),)
+
+
+@pytest.mark.parametrize(
+    "name", ["CON.ipynb", "a:b?.ipynb", "..ipynb", "x" * 300 + ".ipynb", "a\x00b.ipynb", "  .ipynb"]
+)
+def test_collect_writes_names_that_are_files_everywhere(course: Course, collect: Collect, name: str) -> None:
+    collect((f"onestudent_101_9001_{name}", b"one"))
+    for path in files(course):
+        stem = Path(path).stem
+        assert stem.upper() != "CON"
+        assert len(stem) <= 100
+        assert not set(stem) & set(":?\0/\\")
+        assert stem.strip(" .") == stem
+
+
+def test_collect_bounds_what_it_unpacks(
+    collect: Collect, monkeypatch: pytest.MonkeyPatch, course: Course
+) -> None:
+    monkeypatch.setattr(archives, "MAX_BYTES", 1000)
+    done = collect(
+        ("onestudent_101_9001_mini.ipynb", b"0" * 1001), ("threestudent_103_9003_mini.ipynb", b"3")
+    )
+    assert [name for name, _ in done.refused] == ["onestudent_101_9001_mini.ipynb"]
+    assert list(files(course)) == ["student-003/mini/mini.ipynb"]
+    monkeypatch.setattr(archives, "MAX_TOTAL", 1500)
+    monkeypatch.setattr(archives, "MAX_RATIO", 0)
+    with pytest.raises(CourseError, match="unpacks to far more than a class hands in"):
+        collect(*[(f"onestudent_101_{number}_mini.ipynb", b"0" * 900) for number in (1, 2)])
+
+
+def test_collect_does_not_believe_the_size_in_the_header(
+    collect: Collect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archives, "MAX_BYTES", 1000)
+    raw = bytearray(zip_bytes(("onestudent_101_9001_mini.ipynb", b"0" * 100_000)))
+    struct.pack_into("<I", raw, raw.index(b"PK\x01\x02") + 24, 10)
+    struct.pack_into("<I", raw, raw.index(b"PK\x03\x04") + 22, 10)
+    done = collect(content=bytes(raw))
+    assert len(done.refused) == 1
+
+
+def test_collect_bounds_the_count_of_members(collect: Collect, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archives, "MAX_MEMBERS", 3)
+    with pytest.raises(CourseError, match="lists 5 files, more than the 3 that are read"):
+        collect(*[(f"a{number}.txt", b"") for number in range(5)])
+
+
+def test_collect_takes_one_of_two_members_with_one_name(course: Course, collect: Collect) -> None:
+    with pytest.warns(UserWarning, match="Duplicate name"):
+        content = zip_bytes(
+            ("onestudent_101_9001_mini.ipynb", b"1"), ("onestudent_101_9001_mini.ipynb", b"2")
+        )
+    collect(content=content)
+    assert files(course) == {"student-001/mini/mini.ipynb": b"2"}
+
+
+def test_collect_reads_names_in_cp949(course: Course, collect: Collect) -> None:
+    raw = zip_bytes(("@@@@@@_52_assignsubmission_file_/mini.ipynb", b"two"))
+    collect(content=raw.replace(b"@@@@@@", "학생둘".encode("cp949")))
+    assert files(course) == {"student-002/mini/mini.ipynb": b"two"}
+
+
+@pytest.mark.parametrize("content", [b"", b"PK", b"no zip", zip_bytes(("a.ipynb", b"x"))[:-30]])
+def test_collect_says_that_a_file_is_no_zip(collect: Collect, content: bytes) -> None:
+    with pytest.raises(CourseError, match="is not a zip that can be read"):
+        collect(content=content)
+
+
+def test_collect_says_that_a_member_is_damaged(course: Course, collect: Collect) -> None:
+    raw = bytearray(zip_bytes(("onestudent_101_9001_mini.ipynb", bytes(range(256)) * 40)))
+    raw[80:100] = bytes(20)
+    assert len(collect(content=bytes(raw)).refused) == 1
+    assert files(course) == {}
+
+
+def test_collect_writes_through_no_link(course: Course, collect: Collect, tmp_path: Path) -> None:
+    (course.root / "submitted").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    (course.root / "submitted" / "student-001").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(CourseError, match="is a link or lies behind one"):
+        collect(("onestudent_101_9001_mini.ipynb", b"one"))
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+def test_collect_without_a_class_list_takes_the_lms_number(tmp_path: Path, original: Path) -> None:
+    for name in ("course.toml", "solutions"):
+        where = original / name
+        (shutil.copytree if where.is_dir() else shutil.copy)(where, tmp_path / name)
+    (tmp_path / "all.zip").write_bytes(zip_bytes(("onestudent_101_9001_mini.ipynb", b"one")))
+    done = collect_zip(find_course(tmp_path), "mini", tmp_path / "all.zip", now=BEFORE)
+    assert [one.student for one in done.students] == ["101"]
+    assert "no class list" in done.students[0].note
+
+
+def test_collect_command_prints_and_writes_what_came(
+    course: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(course.root)
+    monkeypatch.delenv("COURSE_ROOT", raising=False)
+    (tmp_path / "all.zip").write_bytes(
+        zip_bytes(
+            ("onestudent_LATE_101_9001_[red].ipynb", b"one"), ("../x", b""), ("stranger_9_9_m.ipynb", b"")
+        )
+    )
+    arguments = ["collect", "mini", str(tmp_path / "all.zip"), "--received", "2027-04-01 09:00"]
+    with pytest.raises(SystemExit) as end:
+        cli.main([*arguments, "--json", "report.json"])
+    said = capsys.readouterr().out
+    assert not end.value.code
+    assert "2027-04-01 09:00 KST  9:01:00  [red].ipynb" in said
+    assert "Taken in: 1; as before: 0; late: 1; missing: 4." in said
+    assert "Nobody's: stranger (9)" in said
+    assert "Not taken: ../x (its name points outside)." in said
+    report = json.loads((course.root / "report.json").read_text())
+    assert report["students"][0]["seconds_late"] == 9 * 3600 + 60
+    assert report["missing"] == ["student-002", "student-003", "student-004", "student-005"]
+
+
+def test_zip_of_the_tests_is_what_others_read() -> None:
+    with zipfile.ZipFile(io.BytesIO(zip_bytes(("학생둘.ipynb", b"x")))) as archive:
+        assert archive.namelist() == ["학생둘.ipynb"]
