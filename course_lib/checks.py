@@ -14,6 +14,7 @@ import json
 import linecache
 import math
 import sys
+import textwrap
 import traceback
 import tracemalloc
 import warnings
@@ -264,7 +265,7 @@ def call(
             values = [_as_array(result) for result in results]
     except Exception as error:
         return Outcome(
-            error=type(error).__name__,
+            error=WRONG_SIGNATURE if _never_began(error) else type(error).__name__,
             changed=_differ(given, inputs),
             message=str(error),
             line=_line_of(error, function),
@@ -418,7 +419,7 @@ def report(verdict: Verdict, language: str, *, hidden: bool = False) -> str:
 
 
 def _points(points: float, say: dict[str, str]) -> str:
-    return f"{points:g} {say['point' if points == 1 else 'points']}"
+    return say["point" if points == 1 else "points"].format(points=points)
 
 
 def _address(task: TaskCases, language: str) -> str:
@@ -572,12 +573,22 @@ def _line_of(error: BaseException, function: Function) -> str:
     return own[-1] if own else ""
 
 
+def _never_began(error: Exception) -> bool:
+    """Whether the arguments of a call did not fit, so that no line of the function has run."""
+    frames = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__)]
+    return (
+        isinstance(error, TypeError)
+        and "argument" in str(error)
+        and set(frames) == {_never_began.__code__.co_filename}
+    )
+
+
 def _differences(part: PartVerdict, say: dict[str, str], hidden: bool, task: TaskCases) -> list[str]:
     assert part.failed is not None
     assert part.outcome is not None
     outcome, right = part.outcome, part.failed.right
     if outcome.value is None:
-        return _no_value(outcome, say, hidden)
+        return _no_value(outcome, say, hidden, task)
     if outcome.changed and not right.changed:
         return [say["changed"]]
     if hidden or right.value is None:
@@ -615,8 +626,11 @@ def _unsaid(new: list[str], lines: list[str], say: dict[str, str]) -> list[str]:
     return [] if inputs_alone else unsaid
 
 
-def _no_value(outcome: Outcome, say: dict[str, str], hidden: bool) -> list[str]:
+def _no_value(outcome: Outcome, say: dict[str, str], hidden: bool, task: TaskCases) -> list[str]:
     error = str(outcome.error)
+    if error == WRONG_SIGNATURE:
+        message = "" if hidden or not outcome.message else f" ({_words(outcome)})"
+        return [say["signature"].format(signature=task.signature) + message]
     if error.startswith(RETURNED):
         return [say["returned"].format(got=error.removeprefix(RETURNED))]
     if error == ForbiddenCall.__name__:
@@ -624,18 +638,26 @@ def _no_value(outcome: Outcome, say: dict[str, str], hidden: bool) -> list[str]:
     if error == TooMuchMemory.__name__:
         sizes = say["estimate"].format(sizes=outcome.message) if outcome.message and not hidden else ""
         return [say["memory"].format(sizes=sizes)]
-    message = "" if hidden or not outcome.message else f": {outcome.message}"
+    message = "" if hidden or not outcome.message else f": {_words(outcome)}"
     return [f"{say['raised']} {error}{message}", *([f"    {outcome.line}"] if outcome.line else [])]
 
 
+def _words(outcome: Outcome) -> str:
+    """The error's own words in one line."""
+    return textwrap.shorten(outcome.message, 300, placeholder=" …")
+
+
 def _brief(value: Any) -> str:
-    return str(value.shape) if isinstance(value, np.ndarray) else f"= {value}"
+    if isinstance(value, np.ndarray):
+        return str(value.shape)
+    return f"= {value:.6g}" if isinstance(value, float) else f"= {value}"
 
 
 def _first_difference(got: np.ndarray, expected: np.ndarray, close: np.ndarray, say: dict[str, str]) -> str:
     index = tuple(int(i) for i in np.argwhere(~close)[0])
     numbers = _numbers(expected[index], got[index])
-    return say["entry"].format(index=list(index), expected=numbers[0], got=numbers[1])
+    where = say["entry"].format(index=list(index)) if index else ""
+    return where + say["numbers"].format(expected=numbers[0], got=numbers[1])
 
 
 def _numbers(*values: Any) -> list[str]:
@@ -647,11 +669,14 @@ def _numbers(*values: Any) -> list[str]:
 def _number(value: Any, digits: int) -> str:
     if isinstance(value, (np.bool_, np.integer)):
         return str(value)
+    number = float(value)  # half precision can't be compared with what it can't hold
     # Whole numbers with all their digits, and a zero without a sign.
-    return str(int(value)) if abs(value) < 2**53 and value == int(value) else f"{value:.{digits}g}"
+    return str(int(number)) if abs(number) < 2**53 and number.is_integer() else f"{number:.{digits}g}"
 
 
-NOT_CALLABLE = "not callable"  # the error of an outcome where there was nothing to call
+# Errors of outcomes that are no exceptions of the author's code.
+NOT_CALLABLE = "NotCallable"
+WRONG_SIGNATURE = "WrongSignature"
 RETURNED = "returned "  # begins the error of an outcome that is no exception
 
 
@@ -742,12 +767,13 @@ _SAY = {
         "no_task": "이 문제집에는 과제 {task!r} 이(가) 없습니다. 있는 것: {tasks}.",
         "no_function": "{name} 은(는) 함수여야 하는데 {got} 입니다. 함수를 정의한 셀을 다시 실행하세요.",
         "no_class": "{name} 은(는) class여야 하는데 {got} 입니다. class를 정의한 셀을 다시 실행하세요.",
-        "point": "점",
-        "points": "점",
+        "point": "{points:g}점",
+        "points": "{points:g}점",
         "unwritten": "아직 작성하지 않았습니다. {signature} 를 완성하세요.",
         "mistake": "이런 실수와 결과가 같습니다",
         "see": "책에서 볼 곳",
         "raised": "함수가 오류로 끝났습니다:",
+        "signature": "함수를 부를 수 없습니다. {signature} 로 정의하세요.",
         "returned": "배열을 돌려주어야 하는데 {got}을(를) 돌려주었습니다. return 문을 확인하세요.",
         "changed": "입력 배열의 내용이 바뀌었습니다. 입력은 그대로 두고 새 배열을 돌려주세요.",
         "forbidden": "이 과제에서는 {name}을(를) 쓸 수 없습니다. 직접 구현하세요.",
@@ -758,7 +784,8 @@ _SAY = {
         "inputs": "입력:",
         "shape": "shape이 {expected} 이어야 하는데 {got} 입니다.",
         "dtype": "dtype이 {expected} 이어야 하는데 {got} 입니다.",
-        "entry": "처음 다른 값은 {index} 번째입니다: 기대한 값 {expected}, 나온 값 {got}.",
+        "entry": "처음 다른 값은 {index} 번째입니다: ",
+        "numbers": "기대한 값 {expected}, 나온 값 {got}.",
     },
     "en": {
         "ready": "All is in place: {tasks}, {versions}.",
@@ -774,12 +801,13 @@ _SAY = {
         "no_task": "There is no task {task!r} in this problem set. There are: {tasks}.",
         "no_function": "{name} should be a function; it is of type {got}. Run the cell that defines it again.",
         "no_class": "{name} should be a class; it is of type {got}. Run the cell that defines it again.",
-        "point": "point",
-        "points": "points",
+        "point": "{points:g} point",
+        "points": "{points:g} points",
         "unwritten": "Not written yet. Complete {signature}.",
         "mistake": "This is what comes out of the following mistake",
         "see": "In the book",
         "raised": "The function ended in an error:",
+        "signature": "It can't be called as it is defined. Define it as {signature}.",
         "returned": "An array should come back; {got} did. Look at the return statement.",
         "changed": "The input arrays were changed. Leave them as they are and return a new array.",
         "forbidden": "This task may not use {name}. Write it yourself.",
@@ -790,6 +818,7 @@ _SAY = {
         "inputs": "Inputs:",
         "shape": "The shape should be {expected}; it is {got}.",
         "dtype": "The dtype should be {expected}; it is {got}.",
-        "entry": "The first entry that differs is {index}: expected {expected}, got {got}.",
+        "entry": "The first entry that differs is {index}: ",
+        "numbers": "expected {expected}, got {got}.",
     },
 }

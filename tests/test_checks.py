@@ -385,6 +385,42 @@ def test_report_counts_one_point_in_the_singular():
     assert said.splitlines() == ["double: 3 / 3 points", "  ✓ plain (2 points)", "  ✓ shifted (1 point)"]
 
 
+def test_report_says_that_the_signature_is_another():
+    text = report(judge(TASK, lambda x, plus: 2 * x + plus), "en")
+    assert "Define it as double(x, *, plus=0). (" in text
+    assert "missing 1 required positional argument: 'plus')" in text
+    assert "AssertionError" not in text
+    for wrong in (lambda: X, lambda x: 2 * x, lambda x, y, z: x):
+        assert "부를 수 없습니다. double(x, *, plus=0) 로" in report(judge(TASK, wrong), "ko")
+        assert "Define it as" in report(judge(TASK, wrong), "en", hidden=True)
+
+
+def test_report_of_a_wrong_call_inside_is_the_author_s_own_error():
+    def inner(x):
+        return x
+
+    text = report(judge(TASK, lambda x, plus=0: inner(x, plus)), "en")
+    assert "The function ended in an error: TypeError: " in text
+
+
+def test_report_shows_a_long_error_on_one_line():
+    def failing(x, plus=0):
+        raise ValueError("first:\n\tsecond " + "word " * 200)
+
+    lines = report(judge(TASK, failing), "en").splitlines()
+    (said,) = [line for line in lines if "ValueError" in line and "raise" not in line]
+    assert said.startswith("      The function ended in an error: ValueError: first: second word")
+    assert len(said) < 360
+
+
+def test_report_of_a_single_number_names_no_place():
+    case = Case("plain", {"x": X, "plus": 0.123456789}, Outcome(np.array(15)), {})
+    one = dataclasses.replace(TASK, parts=TASK.parts[:1], hints={}, cases=(case,))
+    said = report(judge(one, lambda x, plus=0: 6), "en")
+    assert "      Inputs: x (2, 3), plus = 0.123457" in said.splitlines()
+    assert "      expected 15, got 6." in said.splitlines()
+
+
 def test_report_links_the_book_where_it_is_published():
     published = dataclasses.replace(TASK, site="https://example.org/course/")
     verdict = judge(published, lambda x, plus=0: x)

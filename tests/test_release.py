@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from mini import cell_of, edit, make_course, snapshot
 
-from course_lib.checks import load_cases, save_cases
+from course_lib.checks import Checker, load_cases, save_cases
 from course_lib.course import Course, CourseError, find_course
 from course_lib.grading.bank import Bank, load_bank
 from course_lib.grading.notebook import read_notebook, write_notebook
@@ -487,6 +487,26 @@ def test_exercises_give_nothing_away(problem_set: str, language: str) -> None:
     bank = load_bank(ROOT / "solutions" / problem_set)
     assert len(private_lines(bank)) > 20
     assert leaks(bank, ROOT / "exercises" / language / problem_set) == []
+
+
+@pytest.mark.parametrize("problem_set", real_problem_sets())
+def test_check_says_of_every_mistake_what_is_wrong_and_nothing_on_stderr(
+    problem_set: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    bank = load_bank(ROOT / "solutions" / problem_set)
+    checks = {
+        language: Checker({task.name: task for task in load_cases(exercise / "cases.npz")}, language)
+        for language in ("ko", "en")
+        for exercise in [ROOT / "exercises" / language / problem_set]
+    }
+    for task in bank.tasks:
+        for mistake in task.mistakes:
+            for check in checks.values():
+                assert check(task.name, mistake.function) < task.points
+                said = capfd.readouterr()
+                assert said.err == ""
+                assert "✗" in said.out
+                assert not [line for line in said.out.splitlines() if line.endswith(":")]
 
 
 @pytest.mark.parametrize(

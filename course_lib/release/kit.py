@@ -81,7 +81,8 @@ Python 3.11, 3.12, 3.13 가운데 하나가 필요합니다. 터미널을 이 �
                  .venv/bin/python -m pip install -r requirements.txt
                  .venv/bin/jupyter lab {ps}.ipynb
 
-다음부터는 마지막 줄만 실행하면 됩니다.
+다음부터는 마지막 줄만 실행하면 됩니다. 이 .venv 하나로 다른 문제집도 풀 수 있습니다:
+그 폴더에서 .venv 대신 이 폴더의 것을 (예: ../{ps}/.venv) 쓰세요.
 
 
 Colab에서
@@ -127,7 +128,8 @@ You need Python 3.11, 3.12 or 3.13. Open a terminal in this folder and run, one 
                  .venv/bin/python -m pip install -r requirements.txt
                  .venv/bin/jupyter lab {ps}.ipynb
 
-From the second time on, the last line is enough.
+From the second time on, the last line is enough. This .venv serves the other problem sets, too:
+in their folders, write the path of this one (../{ps}/.venv, say) in place of .venv.
 
 
 In Colab
