@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -526,3 +527,45 @@ def test_leaks_are_found(course: Course, bank: Bank, leak: Callable[[Any, Bank],
     leak(cell_of(notebook, "double-solution"), bank)
     write_notebook(notebook, exercise / "mini.ipynb")
     assert leaks(bank, exercise) != []
+
+
+STATED = {
+    "ko": r"\*(?P<points>[\d.]+)점 · (?P<how>쉬움|보통|어려움) · (?P<minutes>\d+)분\*",
+    "en": r"\*(?P<points>[\d.]+) points? · (?P<how>easy|medium|hard) · (?P<minutes>\d+) minutes\*",
+}
+DIFFICULTY = {"쉬움": "easy", "보통": "medium", "어려움": "hard"}
+HEAD = {
+    "ko": r"\| 걸리는 시간 \| (?P<least>\d+)–(?P<most>\d+)분 \|\n\| 배점 \| (?P<points>[\d.]+)점 ",
+    "en": r"\| Time \| (?P<least>\d+)–(?P<most>\d+) minutes \|\n\| Points \| (?P<points>[\d.]+) ",
+}
+
+
+def prose_of(problem_set: str, language: str) -> list[str]:
+    """The prose before each item of an exercise, in the order of the items, after the page's own beginning."""
+    cells = read_notebook(ROOT / "exercises" / language / problem_set / f"{problem_set}.ipynb").cells
+    return [cell.source for cell in cells if cell.cell_type == "markdown" and "nbgrader" not in cell.metadata]
+
+
+@pytest.mark.parametrize("problem_set", real_problem_sets())
+def test_exercises_state_points_difficulty_time_and_three_hints(problem_set: str) -> None:
+    bank = load_bank(ROOT / "solutions" / problem_set)
+    items = [*bank.tasks, *bank.written]
+    stated = {}
+    for language in ("ko", "en"):
+        first, *tasks = prose_of(problem_set, language)
+        found = [re.search(STATED[language], text) for text in tasks]
+        tasks = [text for text, match in zip(tasks, found, strict=True) if match]
+        matches = [match for match in found if match]
+        assert [float(match["points"]) for match in matches] == [item.points for item in items]
+        assert all(text.count("<details><summary>") == 3 for text in tasks)
+        head = re.search(HEAD[language], first)
+        assert head is not None
+        assert float(head["points"]) == bank.points
+        assert 30 <= int(head["least"]) <= int(head["most"]) <= 90
+        assert sum(int(match["minutes"]) for match in matches) <= int(head["most"])
+        how = [DIFFICULTY.get(match["how"], match["how"]) for match in matches]
+        stated[language] = [
+            (match["points"], match["minutes"], each) for match, each in zip(matches, how, strict=True)
+        ]
+        assert {"ko": "**라이브러리.**", "en": "**The library.**"}[language] in first
+    assert stated["ko"] == stated["en"]
