@@ -149,7 +149,16 @@ def grade(
 
 
 @app.command()
-def feedback(problem_set: Annotated[str, typer.Argument(metavar="PS")]) -> None:
+def feedback(
+    problem_set: Annotated[str, typer.Argument(metavar="PS")],
+    to: Annotated[
+        str | None,
+        typer.Option(
+            metavar="canvas|moodle|folder", help="Pack a zip to upload there, or one a student into a folder."
+        ),
+    ] = None,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Where that zip or folder goes.")] = None,
+) -> None:
     """Write each student's own page.
 
     Marks, mistakes, hints and comments as the gradebook has them now, in feedback/STUDENT/PS/, where nbgrader and its
@@ -163,6 +172,8 @@ def feedback(problem_set: Annotated[str, typer.Argument(metavar="PS")]) -> None:
     print(f"Feedback: {written.pages} pages in {_shown(written.folder)}/STUDENT/{problem_set}.")
     if written.without:
         print(f"Without a page, since nothing of theirs was graded: {', '.join(written.without)}.")
+    if to is not None:
+        cli_people.pack(course, problem_set, to, out)
 
 
 @app.command()

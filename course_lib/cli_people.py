@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def add_to(app: typer.Typer) -> None:
     """Adds the commands to the application."""
-    for command in (roster, collect):
+    for command in (roster, collect, export, forget):
         app.command()(command)
 
 
@@ -116,6 +116,107 @@ def _say_of_collection(done: Collection) -> None:
         print(f"Nobody's: {_printable(name)} ({reason}).")
     for name, reason in done.refused:
         print(f"Not taken: {_printable(name)} ({reason}).")
+
+
+def export(
+    problem_set: Annotated[str, typer.Argument(metavar="PS|all")],
+    to: Annotated[str, typer.Option("--to", metavar="canvas|moodle|csv|xlsx")],
+    out: Annotated[Path, typer.Option(metavar="FILE")],
+    into: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="CSV",
+            help="Fill in what the LMS gave: Canvas's gradebook, or Moodle's grading worksheet.",
+        ),
+    ] = None,
+    column: Annotated[
+        str | None, typer.Option(metavar="NAME", help="What the set is called in the LMS.")
+    ] = None,
+    missing_as_zero: Annotated[
+        bool, typer.Option("--missing-as-zero", help="0 for who handed in nothing; by default empty.")
+    ] = False,
+) -> None:
+    """Write marks for Canvas, Moodle or a spreadsheet.
+
+    What waits for a person stays empty. Late penalties are taken off.
+    """
+    from course_lib.people.export import export_marks
+
+    course = find_course()
+    if to not in ("canvas", "moodle", "csv", "xlsx"):
+        raise CourseError(f"--to must be canvas, moodle, csv or xlsx, not {to!r}.")
+    names = _graded_sets(course) if problem_set == "all" else [problem_set]
+    for name in names:
+        course.require_problem_set(name)
+    options = {"into": into, "column": column, "missing_as_zero": missing_as_zero}
+    done = export_marks(course, names, to, out, **options)  # type: ignore[arg-type]
+    print(f"Marks: {', '.join(names)} of {done.students} students, in {shown(out.absolute())}.")
+    for sentence, students in (
+        ("Left empty, since a person has still to mark", done.waiting),
+        ("Left empty, since nothing came", () if missing_as_zero else done.nothing),
+        ("In the LMS's file and not in the gradebook", done.unknown),
+    ):
+        if students:
+            print(f"{sentence}: {', '.join(map(_printable, students))}.")
+
+
+def forget(
+    term: Annotated[str, typer.Option(metavar="TERM", help="The term that course.toml names.")],
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> None:
+    """Remove a term's people and marks.
+
+    Gradebook, submissions, executed notebooks, feedback, exports, logs and extensions. What you made for the course
+    stays, and its secret.
+    """
+    from course_lib.people.forget import forget_term, found_of
+
+    course = find_course()
+    found = found_of(course, term)
+    if not found:
+        print("There is nothing of any student here.")
+        return
+    print(f"Of the term {term} there is:")
+    for what, count in found.items():
+        print(f"  {what}" if Path(what).is_absolute() else f"  {what}: {count}")
+    if not yes and not typer.confirm("Remove all of it, for good?"):
+        raise CourseError("Nothing was removed.")
+    done = forget_term(course, term)
+    print(f"Removed: {', '.join(done.removed)}.")
+    if done.elsewhere:
+        print(f"Still there, outside the course's folder: {', '.join(map(str, done.elsewhere))}.")
+    if done.left:
+        raise CourseError(f"Students' ids still stand in {', '.join(done.left)}. Look into these files.")
+
+
+def _graded_sets(course: Course) -> list[str]:
+    from course_lib.people.marks import graded_sets
+
+    names = graded_sets(course)
+    if not names:
+        raise CourseError("Nothing has been graded here. Run: course grade PS")
+    return names
+
+
+def pack(course: Course, problem_set: str, to: str, out: Path | None) -> None:
+    """What `course feedback --to` does after the pages are written."""
+    from course_lib.people.feedback_zip import pack_feedback
+
+    if to not in ("canvas", "moodle", "folder"):
+        raise CourseError(f"--to must be canvas, moodle or folder, not {to!r}.")
+    if out is None:
+        out = course.root / "exports" / f"{problem_set}-{'feedback' if to == 'folder' else f'{to}.zip'}"
+        out.parent.mkdir(exist_ok=True)
+    done = pack_feedback(course, problem_set, to, out)  # type: ignore[arg-type]
+    print(f"Packed: {done.pages} pages, in {shown(out.absolute())}.")
+    if done.unknown:
+        print(f"Not in it, since {to}'s name of their submission is not known: {', '.join(done.unknown)}.")
+    if to != "folder":
+        where = {
+            "canvas": "the assignment, Upload Submissions",
+            "moodle": "the assignment, Upload feedback files in a zip",
+        }
+        print(f"Next: upload it in {where[to]}.")
 
 
 def _printable(text: str) -> str:

@@ -19,6 +19,7 @@ from course_lib.grading.receipts import RECEIPT, Receipt, read_receipts, write_r
 from course_lib.grading.recorder import open_gradebook
 from course_lib.grading.workspace import open_workspace
 from course_lib.people.archives import Member, Refused, read_archive
+from course_lib.people.forget import remember
 from course_lib.people.handed_in import Owner, owners, person_of
 from course_lib.people.roster import Directory, people_in
 from course_lib.people.times import Times, in_zone, read_times
@@ -88,6 +89,7 @@ def collect_zip(
     """
     course.require_problem_set(problem_set)
     found = list(read_archive(archive))
+    remember(course, archive, times)
     place = open_workspace(course, course.root)
     with open_gradebook(place) as gradebook:
         class_list = Directory(people_in(gradebook))

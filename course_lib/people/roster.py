@@ -13,6 +13,7 @@ from course_lib.course import Course, CourseError
 from course_lib.grading.intake import MAX_ID
 from course_lib.grading.recorder import open_gradebook
 from course_lib.grading.workspace import open_workspace
+from course_lib.people.forget import remember
 from course_lib.people.tables import Table, composed, read_table
 
 Source = Literal["canvas", "moodle", "csv"]
@@ -62,6 +63,7 @@ class Imported:
 def import_roster(course: Course, path: Path, source: Source, *, id_column: str | None = None) -> Imported:
     """Takes the people in a list into the course's gradebook; who is there already is brought up to date."""
     table = read_table(path)
+    remember(course, path)
     column, listed = _people_in(table, source, id_column)
     people, duplicates = _each_once(path, listed)
     if not people:

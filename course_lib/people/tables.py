@@ -59,7 +59,7 @@ def cell(value: str | float | None) -> str:
     if value is None:
         return ""
     if isinstance(value, str):
-        return f"'{value}" if value.startswith(_FORMULA) else value
+        return f"'{value}" if value.startswith(_FORMULA) and len(value) > 1 else value
     return number(value)
 
 
