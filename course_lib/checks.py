@@ -142,6 +142,7 @@ class CaseFile:
 
     tasks: tuple[TaskCases, ...]
     modules: tuple[str, ...] = ()
+    problem_set: str = ""
     library: str = LIBRARY
 
 
@@ -183,10 +184,10 @@ class Verdict:
         return list(dict.fromkeys(verdict.mistake for verdict in self.parts if verdict.mistake))
 
 
-def load(path: str | Path = "cases.npz", language: str = "ko") -> Checker:
+def load(path: str | Path = "cases.npz", language: str = "ko", problem_set: str = "") -> Checker:
     """The checks of a problem set, from the file beside its notebook; says in one line whether all is in place.
 
-    Errors: NotInPlace where the file is missing or damaged.
+    Errors: NotInPlace where the file is missing, damaged, or that of another problem set than the one named.
     """
     if language not in _SAY:
         raise ValueError(f"language must be one of {', '.join(_SAY)}: it is {language!r}")
@@ -196,6 +197,8 @@ def load(path: str | Path = "cases.npz", language: str = "ko") -> Checker:
     except ValueError as error:
         lacking = "damaged" if Path(path).is_file() else "missing"
         raise NotInPlace(say[lacking].format(path=path, folder=Path(path).absolute().parent)) from error
+    if problem_set and file.problem_set != problem_set:
+        raise NotInPlace(say["other_set"].format(path=path, found=file.problem_set, needed=problem_set))
     print(_in_place(file, say))
     return Checker({task.name: task for task in file.tasks}, language)
 
@@ -457,7 +460,9 @@ def way_of(described: dict[str, Any]) -> Way:
     return Way(**values)
 
 
-def save_cases(path: str | Path, tasks: Iterable[TaskCases], modules: Sequence[str] = ()) -> None:
+def save_cases(
+    path: str | Path, tasks: Iterable[TaskCases], modules: Sequence[str] = (), problem_set: str = ""
+) -> None:
     """Writes a CaseFile: one JSON text and, without pickle, one array of each dtype; equal arrays are kept once.
 
     Hundreds of members would take a notebook longer to read than all its checks.
@@ -477,7 +482,8 @@ def save_cases(path: str | Path, tasks: Iterable[TaskCases], modules: Sequence[s
         return {"array": places[key]}
 
     described = [_describe(task, pack) for task in tasks]
-    whole = {"library": LIBRARY, "modules": list(modules), "tasks": described}
+    about = {"library": LIBRARY, "modules": list(modules), "problem_set": problem_set}
+    whole = {**about, "tasks": described}
     text = json.dumps(whole, ensure_ascii=False, sort_keys=True)
     arrays = {name: np.concatenate(values) for name, values in entries.items()}
     arrays["tasks"] = np.frombuffer(text.encode(), dtype=np.uint8)
@@ -497,7 +503,8 @@ def read_cases(path: str | Path) -> CaseFile:
             described = json.loads(arrays["tasks"].tobytes())
             whole = {name: arrays[name] for name in arrays.files}
             tasks = tuple(_restore(task, whole) for task in described["tasks"])
-            return CaseFile(tasks, tuple(described["modules"]), described["library"])
+            modules, name = tuple(described["modules"]), described["problem_set"]
+            return CaseFile(tasks, modules, name, described["library"])
     except FileNotFoundError:
         raise ValueError(
             f"{path} is missing: it belongs beside the notebook. Copy it from the exercise's folder again."
@@ -759,6 +766,8 @@ _SAY = {
         "tasks": "과제 {count}개",
         "missing": "{path} 이(가) 없습니다. {folder} 폴더에 노트북과 함께 두세요. "
         "Colab이라면 왼쪽의 폴더 아이콘을 눌러 올리세요.",
+        "other_set": "이 폴더의 {path} 은(는) {found} 의 것입니다. "
+        "{needed} 의 것을 복사하고, 문제집마다 폴더를 따로 두세요.",
         "damaged": "{path} 을(를) 읽을 수 없습니다. 받은 폴더에서 다시 복사하세요.",
         "other_library": "cases.npz는 course_lib {needed} 의 것인데 설치된 것은 {found} 입니다. "
         "이 폴더에서 pip install -r requirements.txt 를 실행하고 kernel을 다시 시작하세요.",
@@ -793,6 +802,8 @@ _SAY = {
         "tasks": "{count} tasks",
         "missing": "{path} is missing. Put it beside the notebook, in {folder}. "
         "In Colab, upload it with the folder icon on the left.",
+        "other_set": "The {path} in this folder belongs to {found}. Copy that of {needed} here, "
+        "and keep each problem set in a folder of its own.",
         "damaged": "{path} can't be read. Copy it again from the folder that you got.",
         "other_library": "cases.npz belongs to course_lib {needed}, and {found} is installed. "
         "In this folder, run pip install -r requirements.txt, and restart the kernel.",

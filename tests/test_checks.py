@@ -339,6 +339,15 @@ def test_load_says_that_the_library_is_another(tmp_path, capsys, monkeypatch):
     )
 
 
+def test_load_refuses_the_file_of_another_problem_set(tmp_path):
+    save_cases(tmp_path / "cases.npz", [TASK], problem_set="ps2")
+    assert load(tmp_path / "cases.npz", problem_set="ps2").tasks
+    with pytest.raises(NotInPlace, match=r"belongs to ps2. Copy that of ps1 here"):
+        load(tmp_path / "cases.npz", "en", problem_set="ps1")
+    with pytest.raises(NotInPlace, match=r"ps2 의 것입니다\. ps1 의 것을"):
+        load(tmp_path / "cases.npz", "ko", problem_set="ps1")
+
+
 @pytest.mark.parametrize("language", ["ko", "en"])
 def test_load_says_in_one_line_what_is_wrong_with_the_file(tmp_path, language):
     damaged = tmp_path / "damaged.npz"

@@ -274,7 +274,9 @@ def test_release_gives_each_language_its_own_cells(original: Course, language: s
     other = {"ko": "-en-", "en": "-ko-"}[language]
     assert not [cell.id for cell in notebook.cells if other in cell.id]
     assert not [cell.id for cell in notebook.cells if "tags" in cell.metadata]
-    assert f'language="{language}"' in "\n".join(cell.source for cell in notebook.cells)
+    assert f'load("cases.npz", language="{language}", problem_set="mini")' in "\n".join(
+        cell.source for cell in notebook.cells
+    )
     assert cell_of(notebook, "why").source == "✎"
     assert cell_of(notebook, "double-solution").source.endswith("raise NotImplementedError")
     assert cell_of(notebook, "double").source == 'check("double", double)'
@@ -389,7 +391,7 @@ def shift_cases(path: Path, *, inputs: float = 0.0, outputs: float = 0.0) -> Non
         for case in first.cases
         if case.right.value is not None
     )
-    save_cases(path, [replace(first, cases=cases), *others])
+    save_cases(path, [replace(first, cases=cases), *others], problem_set="mini")
 
 
 @pytest.mark.parametrize(

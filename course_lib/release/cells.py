@@ -36,7 +36,7 @@ def source_notebook(path: Path, bank: Bank) -> Any:
         if task is not None:
             cells += _cells_of(task, bank)
         elif cell.metadata.get("setup"):
-            cells += _setup_cells(cell, _languages(placeholders), counts)
+            cells += _setup_cells(cell, bank.name, _languages(placeholders), counts)
         elif cell.source.strip():
             language = _language(cell, path, number)
             kind = "-".join(filter(None, ["code" if cell.cell_type == "code" else "text", language]))
@@ -168,13 +168,17 @@ def _languages(cells: Iterable[Any]) -> list[str]:
     return [language for language in LANGUAGES if language in tags]
 
 
-def _setup_cells(cell: Any, languages: Iterable[str], counts: Counter[str]) -> Iterator[Any]:
+def _setup_cells(
+    cell: Any, problem_set: str, languages: Iterable[str], counts: Counter[str]
+) -> Iterator[Any]:
     """The first code cell of each language: it says in one line whether all is in place, and if not, what to do."""
     imports = "".join(f"    {line}\n" if line else "\n" for line in cell.source.strip().splitlines())
     for language in languages:
         kind = f"code-{language}"
         counts[kind] += 1
-        source = _SETUP.format(imports=imports, language=language, **_LACKING[language])
+        source = _SETUP.format(
+            imports=imports, language=language, problem_set=problem_set, **_LACKING[language]
+        )
         yield _cell("code", f"{kind}-{counts[kind]}", source, {"tags": [language]})
 
 
@@ -189,7 +193,7 @@ except ModuleNotFoundError as missing:
         "{colab}",
     )
 else:
-    check = load("cases.npz", language="{language}")"""
+    check = load("cases.npz", language="{language}", problem_set="{problem_set}")"""
 _LACKING = {
     "ko": {
         "here": "이(가) 없습니다. 이 폴더에서 pip install -r requirements.txt 를 실행하고 kernel을 다시 시작하세요.",

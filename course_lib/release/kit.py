@@ -98,13 +98,14 @@ Colab에서
 
 노트북의 첫 코드 셀을 실행하면, 준비가 됐는지 한 줄로 알려 줍니다.
 과제의 셀을 완성하고 바로 아래의 check 셀을 실행하세요. 제출하는 것은 {ps}.ipynb 하나입니다.
+다른 문제집은 다른 폴더에 푸세요: cases.npz는 문제집마다 다릅니다.
 """,
         "torch": """
 PyTorch
 
 requirements.txt가 PyTorch도 설치합니다. Linux에서는 수 GB의 CUDA 판이 옵니다.
 GPU가 없다면 먼저 pytorch.org의 Get Started에서 CPU용 명령을 찾아 실행하세요.
-Intel 프로세서를 쓰는 Mac에는 새 PyTorch가 없으니 Colab에서 푸세요.
+Intel 프로세서를 쓰는 Mac에는 새 PyTorch가 없어 설치하지 않습니다. PyTorch가 필요하면 Colab에서 푸세요.
 """,
         "book": "\n책: {site}\n",
     },
@@ -145,13 +146,15 @@ To begin, and to hand in
 
 Run the notebook's first code cell: it says in one line whether all is in place.
 Complete a task's cell, then run the check cell below it. Hand in {ps}.ipynb, and nothing else.
+Keep each problem set in a folder of its own: each has another cases.npz.
 """,
         "torch": """
 PyTorch
 
 requirements.txt installs PyTorch, too. On Linux that is a CUDA build of several gigabytes:
 without a GPU, first run the command for the CPU that pytorch.org's page Get Started prints.
-For a Mac with an Intel processor there is no recent PyTorch: work in Colab.
+For a Mac with an Intel processor there is no recent PyTorch, and none is installed: where you
+need it, work in Colab.
 """,
         "book": "\nThe book: {site}\n",
     },

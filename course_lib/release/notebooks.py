@@ -128,7 +128,7 @@ def _derive(course: Course, problem_set: str, bank: Bank, draft: Path) -> list[s
     source.mkdir(parents=True)
     write_notebook(notebook, source / f"{problem_set}.ipynb")
     cases = [replace(task, site=course.address("ko")) for task in visible_cases(bank)]
-    save_cases(source / CASES, cases, bank.modules)
+    save_cases(source / CASES, cases, bank.modules, problem_set)
     generate_release(problem_set, draft / "source", draft / "release")
     released = draft / "release" / problem_set
     notebook = read_notebook(released / f"{problem_set}.ipynb")

@@ -15,7 +15,8 @@ from pathlib import Path
 import course_lib
 from course_lib.release.archive import packed
 
-_VERSIONS = {"torch": "torch>=2.6,<3"}
+# For Macs with an Intel processor there is none of these; without it, what needs no Torch still runs there.
+_VERSIONS = {"torch": "torch>=2.6,<3; sys_platform != 'darwin' or platform_machine != 'x86_64'"}
 WHEEL = f"course_lib-{course_lib.__version__}-py3-none-any.whl"
 
 
