@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def add_to(app: typer.Typer) -> None:
     """Adds the commands to the application."""
-    for command in (roster, collect, export, forget):
+    for command in (roster, collect, export, report, similar, forget):
         app.command()(command)
 
 
@@ -78,6 +78,7 @@ def collect(
     """
     from course_lib.grading.report import require_writable, write_json
     from course_lib.people.collect import collect_zip
+    from course_lib.people.forget import remember
 
     course = find_course()
     if source not in (None, "canvas", "moodle"):
@@ -90,6 +91,7 @@ def collect(
     _say_of_collection(done)
     if json is not None:
         write_json(done, json)
+        remember(course, json)
         print(f"Report: {json}")
     print(f"Next: course grade {problem_set}")
 
@@ -153,11 +155,83 @@ def export(
     print(f"Marks: {', '.join(names)} of {done.students} students, in {shown(out.absolute())}.")
     for sentence, students in (
         ("Left empty, since a person has still to mark", done.waiting),
-        ("Left empty, since nothing came", () if missing_as_zero else done.nothing),
+        ("Left empty, since nothing of theirs was graded", () if missing_as_zero else done.nothing),
         ("In the LMS's file and not in the gradebook", done.unknown),
     ):
         if students:
             print(f"{sentence}: {', '.join(map(_printable, students))}.")
+
+
+def report(
+    problem_set: Annotated[str, typer.Argument(metavar="PS")],
+    out: Annotated[Path | None, typer.Option(metavar="FILE.html")] = None,
+    names: Annotated[
+        bool, typer.Option("--names", help="With each student's points: not to be shown.")
+    ] = False,
+    json: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the figures there, too.")] = None,
+) -> None:
+    """Write a page on how a problem set went.
+
+    Distribution, difficulty and discrimination of each item, most frequent mistakes. It names nobody.
+    """
+    from course_lib.grading.report import require_writable, write_json
+    from course_lib.people.forget import remember
+    from course_lib.people.report_page import report_page
+    from course_lib.people.statistics import statistics_of
+
+    course = find_course()
+    if json is not None:
+        require_writable(json)
+    found, marks = statistics_of(course, problem_set)
+    by_student = {student: one.total for student, one in sorted(marks.students.items())} if names else None
+    out = out or course.root / "exports" / f"{problem_set}-report.html"
+    if out.parent == course.root / "exports":
+        out.parent.mkdir(exist_ok=True)
+    require_writable(out)
+    out.touch(mode=0o600)
+    out.write_text(report_page(found, course.language, by_student=by_student), encoding="utf-8")
+    remember(course, out)
+    if json is not None:
+        write_json(found, json)
+    rows = table(problem_set, "item", "points", "mean share", "all points", "discrimination")
+    for item in found.items:
+        discrimination = "" if item.discrimination is None else f"{item.discrimination:.2f}"
+        shares = (f"{100 * item.difficulty:.0f} %", f"{100 * item.full:.0f} %") if item.marked else ("", "")
+        rows.add_row(item.id, f"{item.points:g}", *shares, discrimination)
+    console().print(rows)
+    print(f"Report on {found.handed_in} submissions: {shown(out.absolute())}")
+
+
+def similar(
+    problem_set: Annotated[str, typer.Argument(metavar="PS")],
+    most: Annotated[int, typer.Option(metavar="N", min=1, help="So many pairs at most.")] = 50,
+    json: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the list there, too.")] = None,
+) -> None:
+    """List submissions that are alike, to be looked at.
+
+    What was handed out and what many wrote counts for nothing. Short tasks have few right answers: this is no verdict.
+    """
+    from course_lib.grading.report import require_writable, write_json
+    from course_lib.people.forget import remember
+    from course_lib.people.similar import similar_in
+
+    course = find_course()
+    if json is not None:
+        require_writable(json)
+    found = similar_in(course, problem_set, most=most)
+    if found.pairs:
+        rows = table(
+            f"{problem_set}: to be looked at", "student", "and", "alike", "the same letter by letter"
+        )
+        for pair in found.pairs:
+            rows.add_row(pair.first, pair.second, f"{100 * pair.share:.0f} %", ", ".join(pair.same))
+        console().print(rows)
+    print(
+        f"Pairs to look at: {len(found.pairs)}, of {found.submissions} submissions. It is a list, not a verdict."
+    )
+    if json is not None:
+        write_json(found, json)
+        remember(course, json)
 
 
 def forget(

@@ -82,6 +82,15 @@ def test_collect_reads_canvas_names(course: Course, collect: Collect) -> None:
     assert done.unmatched == ()
 
 
+def test_collect_believes_canvas_on_who_was_in_time(course: Course, collect: Collect) -> None:
+    done = collect(
+        ("onestudent_101_9001_mini.ipynb", b"one"),
+        ("학생둘_LATE_102_9002_mini.ipynb", b"two"),
+        now=AFTER, received="2027-04-01 00:29",
+    )  # fmt: skip
+    assert [one.late for one in done.students] == [timedelta(0), timedelta(minutes=30)]
+
+
 def test_collect_reads_moodle_names(course: Course, collect: Collect) -> None:
     done = collect(
         ("Student One_51_assignsubmission_file_/mini.ipynb", b"one"),  # before 4.1

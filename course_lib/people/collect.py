@@ -84,8 +84,9 @@ def collect_zip(
 ) -> Collection:
     """Takes in what an LMS's zip holds for a problem set.
 
-    When each came is, in this order: what the list `times` says; `received`, for all; Canvas's mark LATE; the zip's
-    own times, where they differ; the time of taking in. A submission that is the same as before keeps its time.
+    When each came is, in this order: what the list `times` says; `received`, for all; the zip's own times, where they
+    differ; the time of taking in. What Canvas does not mark LATE came in time, whatever the last three say. A
+    submission that is the same as before keeps its time.
     """
     course.require_problem_set(problem_set)
     found = list(read_archive(archive))
@@ -166,10 +167,12 @@ class _Taking:
         """When a submission came, and by what that is known."""
         if student in self.times.by_student:
             return self.times.by_student[student], "the list of times"
-        if self.received is not None:
-            return self.received, "--received"
-        at, known_by = self.now, "the time of taking in"
-        if self._told_by_zip and (told := [file.time for file in owner.files if file.time]):
+        at, known_by = (self.received, "--received") if self.received else (self.now, "the time of taking in")
+        if (
+            self.received is None
+            and self._told_by_zip
+            and (told := [file.time for file in owner.files if file.time])
+        ):
             at, known_by = min(self.now, in_zone(max(told), self.course.time_zone)), "the zip's own time"
         if owner.source == "canvas" and due is not None:
             if owner.late:
