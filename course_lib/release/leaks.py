@@ -21,7 +21,7 @@ import numpy as np
 from course_lib.course import LANGUAGES, Course
 from course_lib.grading.bank import Bank, source_of
 from course_lib.grading.secret import secret_path
-from course_lib.release.cells import hidden_source, solution_source
+from course_lib.release.cells import graded_source, solution_source
 from course_lib.release.notebooks import require_bank
 from course_lib.release.unwrap import Unreadable, encoded, members, normal, views, worth_reading
 
@@ -29,7 +29,7 @@ from course_lib.release.unwrap import Unreadable, encoded, members, normal, view
 SHORTEST = 16
 PUBLIC = ("course_lib/**/*.py", "book/**/*.md", "book/**/*.py")
 FORBIDDEN_NAMES = re.compile(
-    r"(^|/)(tasks\.py|[^/]*solution[^/]*|gradebook\.db[^/]*|secret|\.env|[^/]*\.pyc|"
+    r"(^|/)(tasks\.py|([^/]*[^a-z/])?solution[^/]*|gradebook\.db[^/]*|secret|\.env|[^/]*\.pyc|"
     r"(\.git|\.course|\.ipynb_checkpoints|solutions|submitted|autograded|feedback)(?=/|$))",
     re.IGNORECASE,
 )
@@ -68,6 +68,7 @@ def private_of(course: Course) -> Private:
         for kind, text in _texts_of(bank, tasks.read_text(encoding="utf-8-sig")):
             found.setdefault(text, f"{kind} ({name})")
         stubs += [SOLUTION.sub("", solution_source(task)) for task in bank.tasks]
+        stubs += [graded_source(name, task.name).splitlines()[-1] for task in bank.tasks]
     public = normal("\n".join([*_public(course), *stubs]))
     texts = {text: kind for text, kind in found.items() if text not in public}
     path = secret_path(course)
@@ -112,7 +113,7 @@ def _texts_of(bank: Bank, source: str) -> Iterator[tuple[str, str]]:
     for task in bank.tasks:
         for mistake in task.mistakes:
             yield from _lines(source_of(mistake.function), f"a line of the mistake {mistake.name}")
-        yield from _lines(hidden_source(bank.name, task.name), f"the hidden cell of {task.name}")
+        yield from _lines(graded_source(bank.name, task.name), f"the hidden cell of {task.name}")
     for written in bank.written:
         for kind, text in (("model answer", written.model_answer), ("rubric", written.rubric)):
             for language in LANGUAGES:

@@ -20,7 +20,7 @@ from urllib.parse import unquote
 
 import numpy as np
 
-ROUNDS = 3  # of unescaping one text
+ROUNDS = 2  # of unescaping one text
 
 
 class Unreadable(Exception):
@@ -236,5 +236,4 @@ _UNESCAPING: list[tuple[re.Pattern[str], Callable[[str], str]]] = [
     (re.compile(r"</?[a-zA-Z]"), _without_tags),
     (re.compile(r"&[#\w]+;"), html.unescape),
     (re.compile(r"%[0-9a-fA-F]{2}"), unquote),
-    (re.compile(r"%[0-9a-fA-F]{2}"), lambda text: unquote(text.replace("+", " "))),
 ]
