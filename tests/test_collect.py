@@ -91,6 +91,19 @@ def test_collect_believes_canvas_on_who_was_in_time(course: Course, collect: Col
     assert [one.late for one in done.students] == [timedelta(0), timedelta(minutes=30)]
 
 
+def test_collect_calls_nobody_late_within_an_extension(course: Course, collect: Collect) -> None:
+    settings = course.root / "course.toml"
+    settings.write_text(f'{settings.read_text()}[extensions]\nstudent-001 = {{ mini = "2 days" }}\n')
+    members = [
+        (f"{name}_9001_mini.ipynb", name.encode())
+        for name in ("onestudent_LATE_101", "threestudent_LATE_103")
+    ]
+    (course.root / "all.zip").write_bytes(zip_bytes(*members))
+    done = collect_zip(find_course(course.root), "mini", course.root / "all.zip", now=AFTER)
+    assert [one.late for one in done.students] == [timedelta(0), AFTER - DUE]
+    assert "within an extension: look there" in done.students[0].known_by
+
+
 def test_collect_reads_moodle_names(course: Course, collect: Collect) -> None:
     done = collect(
         ("Student One_51_assignsubmission_file_/mini.ipynb", b"one"),  # before 4.1

@@ -25,10 +25,10 @@ MAX_DEPTH = 2  # a zip that a student hands in lies in the LMS's zip
 
 @dataclass(frozen=True)
 class Member:
-    """A file of a zip: where it says it lies, and what is in it; `content` is None for what is no notebook."""
+    """A file of a zip: where it says it lies, and a file with what is in it; None for what is no notebook."""
 
     parts: tuple[str, ...]
-    content: bytes | None
+    content: Path | None
     time: datetime | None  # of no time zone; None where the zip says none
 
 
@@ -40,11 +40,14 @@ class Refused:
     reason: str
 
 
-def read_archive(path: Path) -> Iterator[Member | Refused]:
-    """The files of a zip, one after another; CourseError where it is none, or too much for one."""
+def read_archive(path: Path, scratch: Path) -> Iterator[Member | Refused]:
+    """The files of a zip, one after another, unpacked under numbers into `scratch`.
+
+    CourseError where it is no zip, or unpacks to too much.
+    """
     if not path.is_file():
         raise CourseError(f"There is no file {path}. Give the zip that the LMS gave.")
-    room = _Room(max(MAX_TOTAL, MAX_RATIO * path.stat().st_size))
+    room = _Room(max(MAX_TOTAL, MAX_RATIO * path.stat().st_size), scratch)
     try:
         with path.open("rb") as file:
             yield from _read(file, (), 1, room)
@@ -56,7 +59,17 @@ def read_archive(path: Path) -> Iterator[Member | Refused]:
 
 @dataclass
 class _Room:
+    """How much may still be unpacked, and where to: a class's notebooks are more than a memory holds."""
+
     left: int
+    folder: Path
+    files: int = 0
+
+    def keep(self, content: bytes) -> Path:
+        self.files += 1
+        path = self.folder / str(self.files)
+        path.write_bytes(content)
+        return path
 
     def take(self, count: int) -> None:
         self.left -= count
@@ -91,7 +104,7 @@ def _read(file: IO[bytes], above: tuple[str, ...], depth: int, room: _Room) -> I
             elif suffix == ".zip" and depth < MAX_DEPTH:
                 yield from _within(content, parts, depth, room, member)
             else:
-                yield Member(parts, content if suffix == ".ipynb" else None, _time(member))
+                yield Member(parts, room.keep(content) if suffix == ".ipynb" else None, _time(member))
 
 
 def _within(

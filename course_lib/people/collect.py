@@ -89,10 +89,10 @@ def collect_zip(
     submission that is the same as before keeps its time.
     """
     course.require_problem_set(problem_set)
-    found = list(read_archive(archive))
     remember(course, archive, times)
     place = open_workspace(course, course.root)
-    with open_gradebook(place) as gradebook:
+    with tempfile.TemporaryDirectory(dir=course.private) as scratch, open_gradebook(place) as gradebook:
+        found = list(read_archive(archive, Path(scratch)))
         class_list = Directory(people_in(gradebook))
         known = read_receipts(gradebook, problem_set)
         taking = _Taking(course, problem_set, place.submitted, class_list, known, now or datetime.now(UTC))
@@ -176,9 +176,17 @@ class _Taking:
             at, known_by = min(self.now, in_zone(max(told), self.course.time_zone)), "the zip's own time"
         if owner.source == "canvas" and due is not None:
             if owner.late:
-                return max(at, due + timedelta(seconds=1)), f"Canvas's mark LATE, and {known_by}"
+                return self._time_of_late(at, known_by, due)
             return min(at, due), "Canvas, which calls it in time" if at > due else known_by
         return at, known_by
+
+    def _time_of_late(self, at: datetime, known_by: str, due: datetime) -> tuple[datetime, str]:
+        """When something came that Canvas marked LATE: by Canvas's own date, which an extension here may not change."""
+        usual = self.course.deadlines.due[self.problem_set]
+        if due > usual:
+            at = max(min(at, due), usual + timedelta(seconds=1))
+            return at, "Canvas's mark LATE, within an extension: look there when it came"
+        return max(at, due + timedelta(seconds=1)), f"Canvas's mark LATE, and {known_by}"
 
     def _require_times(self, merged: dict[str, tuple[Owner, str]]) -> None:
         """Moodle's zips say nothing of when; after the date nobody may be called late for that."""
@@ -221,14 +229,14 @@ def _merged(several: list[Owner]) -> Owner:
     return replace(last, files=files, late=any(owner.late for owner in several))
 
 
-def _digest(contents: Iterable[bytes]) -> str:
-    parts = sorted(hashlib.sha256(content).digest() for content in contents)
+def _digest(contents: Iterable[Path]) -> str:
+    parts = sorted(hashlib.sha256(content.read_bytes()).digest() for content in contents)
     return hashlib.sha256(b"".join(parts)).hexdigest()
 
 
-def _safe_names(notebooks: dict[str, bytes], problem_set: str) -> dict[str, bytes]:
+def _safe_names(notebooks: dict[str, Path], problem_set: str) -> dict[str, Path]:
     """The notebooks under names that are files on every system."""
-    named: dict[str, bytes] = {}
+    named: dict[str, Path] = {}
     for name, content in notebooks.items():
         stem = re.sub(r"[^\w .()+-]", "_", name[: -len(".ipynb")]).strip(" .")[:80] or problem_set
         stem = f"_{stem}" if _DEVICES.match(stem) else stem
@@ -238,7 +246,7 @@ def _safe_names(notebooks: dict[str, bytes], problem_set: str) -> dict[str, byte
     return named
 
 
-def _write(target: Path, notebooks: dict[str, bytes], line: str) -> None:
+def _write(target: Path, notebooks: dict[str, Path], line: str) -> None:
     """Puts a submission in the place of an earlier one, all of it or nothing."""
     if target.parent.is_symlink() or target.is_symlink():
         raise CourseError(f"{target} is a link or lies behind one. Take it away and try again.")
@@ -247,7 +255,7 @@ def _write(target: Path, notebooks: dict[str, bytes], line: str) -> None:
         fresh = Path(scratch, "fresh")
         fresh.mkdir()
         for name, content in notebooks.items():
-            (fresh / name).write_bytes(content)
+            shutil.copyfile(content, fresh / name)
         (fresh / RECEIPT).write_text(line, encoding="utf-8")
         if target.exists():
             os.replace(target, Path(scratch, "before"))

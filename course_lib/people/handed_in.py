@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import Path
 from typing import Literal
 
 from course_lib.people.archives import Member
@@ -32,7 +33,7 @@ class File:
     """A file that somebody handed in."""
 
     name: str
-    content: bytes | None
+    content: Path | None
     time: datetime | None
     order: tuple[int, int, int]  # the newest is the greatest
 
@@ -57,7 +58,7 @@ class Owner:
     def called(self) -> str:
         return f"{self.name or 'somebody'} ({self.number})" if self.number else self.name
 
-    def notebooks(self) -> dict[str, bytes]:
+    def notebooks(self) -> dict[str, Path]:
         """Of each notebook the newest, by its plain name."""
         newest: dict[str, File] = {}
         for file in sorted(self.files, key=lambda file: file.order):
