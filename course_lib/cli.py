@@ -84,13 +84,31 @@ def release(
         Path | None,
         typer.Option(metavar="DIR", help="Write there a zip for students of each, PS-LANGUAGE.zip."),
     ] = None,
+    bundle: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Run every gate, then write the term's site, kits and manifest there."
+        ),
+    ] = None,
+    term: Annotated[
+        str | None, typer.Option(metavar="TERM", help="The term of the bundle: 2027-spring.")
+    ] = None,
+    verify: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Prove a bundle against its manifest.")
+    ] = None,
 ) -> None:
     """Derive exercises/ from solutions/.
 
     These are the notebooks and data that students get.
     """
+    if verify is not None:
+        _verify_bundle(verify)
+        return
     course = find_course()
     names = _require_problem_sets(course, problem_sets)
+    if bundle is not None:
+        _write_bundle(course, term, bundle)
+        return
     if check:
         _check_exercises(course, names)
         return
@@ -271,6 +289,27 @@ def _release(course: Course, names: list[str]) -> None:
             done = release(course, name)
         folders = " and ".join(_shown(folder) for folder in done.folders)
         print(f"Released {name}: {done.tasks} tasks, {done.points:g} points, in {folders}.")
+
+
+def _write_bundle(course: Course, term: str | None, folder: Path) -> None:
+    from course_lib.release.bundle import write_bundle
+
+    with _bar("Making the bundle:") as progress:
+        done = write_bundle(course, term, folder, progress)
+    for gate, said in done.gates.items():
+        print(f"Gate {gate}: {said}.")
+    print(f"Bundle: {done.files} files in {_shown(done.folder)}; SHA-256 of its manifest {done.digest}")
+    print("Next: publish site/, students/ and public/; keep instructor/ to yourselves.")
+
+
+def _verify_bundle(folder: Path) -> None:
+    from course_lib.release.bundle import verify
+
+    found, digest = verify(folder)
+    if found:
+        more = f" (and {len(found) - 9} more)" if len(found) > 9 else ""
+        raise CourseError(f"{folder} is not what its manifest says: {'; '.join(found[:9])}{more}.")
+    print(f"{_shown(folder)} is what its manifest says; SHA-256 of the manifest {digest}")
 
 
 def _write_kits(course: Course, names: list[str], folder: Path) -> None:

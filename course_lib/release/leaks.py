@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+import course_lib
 from course_lib.course import LANGUAGES, Course
 from course_lib.grading.bank import Bank, source_of
 from course_lib.grading.secret import secret_path
@@ -27,10 +28,10 @@ from course_lib.release.unwrap import Unreadable, encoded, members, normal, view
 
 # Shorter lines (`return 2 * x`) stand everywhere and say nothing. A power of two: see _Finder.
 SHORTEST = 16
-PUBLIC = ("course_lib/**/*.py", "book/**/*.md", "book/**/*.py")
+PUBLIC = ("book/**/*.md", "book/**/*.py")
 FORBIDDEN_NAMES = re.compile(
-    r"(^|/)(tasks\.py|([^/]*[^a-z/])?solution[^/]*|gradebook\.db[^/]*|secret|\.env|[^/]*\.pyc|"
-    r"(\.git|\.course|\.ipynb_checkpoints|solutions|submitted|autograded|feedback)(?=/|$))",
+    r"(^|/)(tasks\.py|([^/]*[^a-z/])?solutions?([^a-z/][^/]*)?|gradebook\.db[^/]*|secret|\.env|[^/]*\.pyc|"
+    r"\.git|\.course|\.ipynb_checkpoints|submitted|autograded|feedback)(?=/|$)",
     re.IGNORECASE,
 )
 MARKERS = re.compile(r"(BEGIN|END)\s+(SOLUTION|HIDDEN\s+TESTS|MARK\s+SCHEME)", re.IGNORECASE)
@@ -141,9 +142,10 @@ def _long_ones(pieces: Iterable[str], kind: str) -> Iterator[tuple[str, str]]:
 
 
 def _public(course: Course) -> Iterator[str]:
-    for pattern in PUBLIC:
-        for path in sorted(course.root.glob(pattern)):
-            yield path.read_text(encoding="utf-8", errors="replace")
+    """The sources that are published: the library that runs, which goes into every kit, and the book."""
+    library = Path(course_lib.__file__).parent
+    for path in (*library.rglob("*.py"), *(path for each in PUBLIC for path in course.root.glob(each))):
+        yield path.read_text(encoding="utf-8", errors="replace")
 
 
 def _forms(secret: bytes) -> Iterator[str]:

@@ -1,0 +1,189 @@
+"""A term's bundle of the small course: its gates, its files, its manifest, and the same bytes again."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+import zipfile
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from mini import edit, make_course, snapshot
+
+from course_lib.course import Course, CourseError, find_course
+from course_lib.release import bundle
+from course_lib.release.bundle import verify, write_bundle
+from course_lib.release.notebooks import release
+
+PAGE = '<html><body><h1 id="one">One</h1><a href="{link}">there</a></body></html>'
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Course:
+    course = make_course(tmp_path_factory.mktemp("original"))
+    (course.root / "course.toml").write_text(
+        'language = "en"\ntime_zone = "Asia/Seoul"\nrepository = "https://github.com/owner/course"\n'
+        '[due]\nmini = 2027-03-31T23:59:00\n[extensions]\nstudent-007 = { mini = "3 days" }\n',
+        encoding="utf-8",
+    )
+    course = find_course(course.root)
+    release(course, "mini")
+    site = course.build / "html"
+    (site / "en").mkdir(parents=True)
+    (site / "index.html").write_text(PAGE.format(link="en/index.html#one"), encoding="utf-8")
+    (site / "en" / "index.html").write_text(PAGE.format(link="https://example.org/"), encoding="utf-8")
+    return course
+
+
+@pytest.fixture
+def course(tmp_path: Path, original: Course, monkeypatch: pytest.MonkeyPatch) -> Course:
+    """The small course, released, with a site that counts as built."""
+    shutil.copytree(original.root, tmp_path / "course")
+    monkeypatch.setattr(bundle, "build_site", lambda course: None)
+    monkeypatch.delenv("SOURCE_DATE_EPOCH", raising=False)
+    return find_course(tmp_path / "course")
+
+
+@pytest.fixture
+def made(course: Course, tmp_path: Path) -> Path:
+    return write_bundle(course, "2027-spring", tmp_path / "bundle").folder
+
+
+def test_write_bundle_writes_site_kits_public_tree_and_manifest(made: Path) -> None:
+    names = set(snapshot(made))
+    assert {
+        "manifest.json",
+        "site/index.html",
+        "students/mini-ko.zip",
+        "students/mini-en.zip",
+        "instructor/mini-ko.zip",
+        "instructor/mini-en.zip",
+        "public/README.md",
+        "public/.github/workflows/checks.yml",
+        "public/exercises/ko/mini/mini.ipynb",
+    } <= names
+    manifest = json.loads((made / "manifest.json").read_text(encoding="utf-8"))
+    assert manifest["term"] == "2027-spring"
+    assert manifest["problem_sets"]["mini"] == {
+        "points": 7.5,
+        "tasks": {"double": 3.0, "mean": 2.5, "why": 2.0},
+        "due": "2027-03-31T23:59:00+09:00",
+    }
+    assert set(manifest["gates"]) == {"staleness", "bank", "parity", "links", "leaks"}
+    assert manifest["gates"]["links"] == "2 links on 2 pages"
+    assert set(manifest["files"]) == names - {"manifest.json"}
+
+
+def test_write_bundle_gives_the_same_bytes_again(
+    course: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1800000000")
+    first, again = (write_bundle(course, "2027-spring", tmp_path / name) for name in ("first", "again"))
+    assert snapshot(first.folder) == snapshot(again.folder)
+    assert first.digest == again.digest
+    write_bundle(course, "2027-spring", first.folder)  # in the place of the old one
+    assert snapshot(first.folder) == snapshot(again.folder)
+
+
+def test_public_tree_names_no_student_and_no_solution(made: Path) -> None:
+    public = snapshot(made / "public")
+    assert not [name for name in public if "solution" in name or "tasks" in name or name.startswith(".git/")]
+    assert b"student-007" not in b"".join(public.values())
+    settings = public["course.toml"].decode()
+    assert settings.splitlines()[-2:] == ["[due]", "mini = 2027-03-31T23:59:00"]
+    assert find_course(made / "public").deadlines.due
+    assert "colab.research.google.com/github/owner/course/blob/main/exercises/ko/mini/mini.ipynb" in (
+        public["README.md"].decode()
+    )
+
+
+def test_public_tree_has_no_links_without_a_repository(course: Course, tmp_path: Path) -> None:
+    without = replace(course, repository=None)
+    release(without, "mini")
+    done = write_bundle(without, "2027-spring", tmp_path / "b")
+    text = (done.folder / "public" / "README.md").read_text(encoding="utf-8")
+    assert "colab" not in text
+    assert "binder" not in text
+
+
+def test_instructors_kit_holds_the_solved_notebook_of_one_language(made: Path) -> None:
+    with zipfile.ZipFile(io.BytesIO((made / "instructor" / "mini-en.zip").read_bytes())) as kit:
+        solved = json.loads(kit.read("mini-solved.ipynb"))
+        marking = kit.read("marking.md").decode()
+    text = "".join(line for cell in solved["cells"] for line in cell["source"])
+    assert "return total / x.shape[axis]" in text
+    assert "Say why." in text
+    assert "왜 그런지" not in text
+    assert "the model answer" in marking
+    assert "that is three times" in marking
+
+
+def plant_broken_link(course: Course) -> None:
+    (course.build / "html" / "index.html").write_text(PAGE.format(link="en/index.html#two"), encoding="utf-8")
+
+
+def plant_failing_test(course: Course) -> None:
+    (course.root / "tests").mkdir()
+    (course.root / "tests" / "test_bank.py").write_text("def test_it():\n    assert False\n")
+
+
+def plant_leak(course: Course) -> None:
+    (course.build / "html" / "notes.txt").write_text("total = x.sum(axis=axis)")
+
+
+def plant_staleness(course: Course) -> None:
+    edit(course.exercises / "en" / "mini" / "mini.ipynb", "Double it.", "Double it!")
+
+
+@pytest.mark.parametrize(
+    ("plant", "sentence"),
+    [
+        (plant_broken_link, "The gate 'links' does not pass: index.html → en/index.html#two."),
+        (plant_failing_test, "The gate 'bank' does not pass: tests/test_bank.py::test_it"),
+        (plant_leak, r"The gate 'leaks' does not pass: site/notes.txt: a line of mean \(mini\)"),
+        (plant_staleness, "The gate 'staleness' does not pass: exercises/en/mini/mini.ipynb is stale"),
+    ],
+)
+def test_write_bundle_names_the_gate_and_writes_nothing(
+    course: Course, tmp_path: Path, plant: Callable[[Course], None], sentence: str
+) -> None:
+    plant(course)
+    before = sorted(path.name for path in tmp_path.iterdir())
+    with pytest.raises(CourseError, match=sentence):
+        write_bundle(course, "2027-spring", tmp_path / "bundle")
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+def test_write_bundle_refuses_other_places_and_other_terms(course: Course, tmp_path: Path) -> None:
+    with pytest.raises(CourseError, match="Which term"):
+        write_bundle(course, None, tmp_path / "bundle")
+    with pytest.raises(CourseError, match="says term '2026-fall', not '2027-spring'"):
+        write_bundle(replace(course, term="2026-fall"), "2027-spring", tmp_path / "bundle")
+    with pytest.raises(CourseError, match="holds something else than a bundle"):
+        write_bundle(course, "2027-spring", course.root)
+
+
+def test_verify_names_what_is_altered_missing_and_extra(made: Path) -> None:
+    found, digest = verify(made)
+    assert found == []
+    with (made / "students" / "mini-ko.zip").open("ab") as file:
+        file.write(b"\0")
+    (made / "site" / "index.html").unlink()
+    (made / "public" / "more.txt").touch()
+    assert verify(made) == (
+        [
+            "site/index.html is missing",
+            "public/more.txt is not in the manifest",
+            "students/mini-ko.zip was altered",
+        ],
+        digest,
+    )
+    (made / "manifest.json").write_text("{}")
+    with pytest.raises(CourseError, match="is not a manifest"):
+        verify(made)
+    (made / "manifest.json").unlink()
+    with pytest.raises(CourseError, match="is missing: there is nothing to prove"):
+        verify(made)
