@@ -119,6 +119,31 @@ def release(
     print(f"Next: hand out {_shown(course.exercises)}, and later: course grade {names[0]} --submitted DIR")
 
 
+@app.command("new-task")
+def new_task(
+    problem_set: Annotated[str, typer.Argument(metavar="PS")],
+    name: Annotated[str, typer.Argument(metavar="TASK", help="The function that students write: row_sums.")],
+    add: Annotated[bool, typer.Option("--add", help="Add it first, as a scaffold.")] = False,
+) -> None:
+    """Add a task to a problem set, or say what one still lacks.
+
+    Without --add nothing is written.
+    """
+    from course_lib.release.new_task import missing, scaffold
+
+    course = find_course()
+    if add:
+        for path in scaffold(course, problem_set, name):
+            print(f"Added {name} to {_shown(path)}.")
+    lacking = missing(course, problem_set, name)
+    for line in lacking:
+        print(f"lacking {line}")
+    if lacking:
+        print(f"Next: write what is lacking, then again: course new-task {problem_set} {name}")
+    else:
+        print(f"Next: course release {problem_set}, then: pytest tests/test_bank.py -k {name}")
+
+
 @app.command()
 def grade(
     problem_set: Annotated[str, typer.Argument(metavar="PS")],
