@@ -10,13 +10,24 @@ from typing import Any
 from sphinx.application import Sphinx
 from sphinx.config import Config
 
-from . import bibliography, bundle, entry, equations, hangul, korean_search, languages, library, tabs
+from . import bibliography, bundle, entry, equations, figures, hangul, korean_search, languages, library, tabs
 
 HERE = Path(__file__).parent
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    for part in (equations, tabs, library, bibliography, languages, korean_search, bundle, hangul, entry):
+    for part in (
+        equations,
+        tabs,
+        figures,
+        library,
+        bibliography,
+        languages,
+        korean_search,
+        bundle,
+        hangul,
+        entry,
+    ):
         part.setup(app)
     app.connect("config-inited", _add_files)
     app.add_css_file("course.css", priority=900)

@@ -1,0 +1,248 @@
+"""The figures that answer, in a real browser: their numbers are course_lib's, and they keep their state."""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+ROOT = Path(__file__).resolve().parents[1]
+FIGURES = ROOT / "book" / "figures"
+NAMES = ["four-steps", "why-sqrt", "score-control", "attention-and-ffn", "blocks"]
+LANGUAGES = ("ko", "en")
+DRAWS = 200
+# One file as it is served, with the module that it shares with the others.
+MOST_BYTES, MOST_TOGETHER = 15 * 1024, 20 * 1024
+
+sys.path.insert(0, str(ROOT))
+tables = import_module("book.theme.figures")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_figure_is_light(name: str) -> None:
+    own, shared = (len((FIGURES / f"{file}.js").read_bytes()) for file in (name, "answer"))
+    assert max(own, shared) <= MOST_BYTES
+    assert own + shared <= MOST_TOGETHER
+
+
+def test_normals_are_standard_normal() -> None:
+    drawn = tables.normals(3, 40_000)
+    assert abs(drawn.mean()) < 0.02
+    assert abs(drawn.var() - 1) < 0.03
+    assert len(set(drawn.tolist())) == len(drawn)
+
+
+class Handler(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: object) -> None:
+        """Says nothing."""
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A page for each language with every figure on it, the first one twice."""
+    folder = tmp_path_factory.mktemp("figures")
+    for path in FIGURES.glob("*.*s"):
+        shutil.copy(path, folder)
+    for language in LANGUAGES:
+        elements = [tables.element(name, language, name) for name in NAMES]
+        elements.append(tables.element(NAMES[0], language, f"{NAMES[0]}-2"))
+        (folder / f"{language}.html").write_text(
+            f'<!DOCTYPE html><html lang="{language}"><head><meta charset="utf-8"><title>figures</title>'
+            f'<link rel="icon" href="data:,">{tables.head(NAMES, str)}</head>'
+            f"<body><main><h1>figures</h1>{''.join(elements)}</main></body></html>",
+            encoding="utf-8",
+        )
+    server = http.server.ThreadingHTTPServer(
+        ("127.0.0.1", 0), functools.partial(Handler, directory=str(folder))
+    )
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    found = subprocess.run(
+        ["sh", str(ROOT / "scripts" / "find-chromium.sh")],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ,
+    ).stdout.strip()
+    assert found, "the figures' tests need Chromium: see scripts/find-chromium.sh"
+    flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which(found) or found, args=flags)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def visit(browser: Browser, site: str) -> Iterator[Any]:
+    """Opens an address; at the end nothing may have been complained about or asked of other hosts."""
+    complaints: list[str] = []
+    pages: list[Page] = []
+
+    def open_page(address: str, **options: Any) -> Page:
+        page = browser.new_page(**options)
+        pages.append(page)
+        page.on(
+            "console",
+            lambda said: complaints.append(said.text) if said.type in ("error", "warning") else None,
+        )
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on(
+            "request",
+            lambda asked: None if asked.url.startswith((site, "data:")) else complaints.append(asked.url),
+        )
+        page.goto(site + address, wait_until="networkidle")
+        return page
+
+    yield open_page
+    for page in pages:
+        page.close()
+    assert complaints == []
+
+
+def draw(name: str, rng: np.random.Generator) -> dict[str, Any]:
+    """A state that a reader may set, drawn at random."""
+    if name == "four-steps":
+        n_q, n_k, d_k, d_v = (int(rng.integers(1, most + 1)) for most in (4, 6, 8, 4))
+        q, k, v = (rng.normal(scale=3, size=size).tolist() for size in ((n_q, d_k), (n_k, d_k), (n_k, d_v)))
+        m = rng.integers(0, 2, size=(n_q, n_k)).tolist()
+        flags = {flag: int(rng.integers(0, 2)) for flag in ("scale", "mask")}
+        return {"q": q, "k": k, "v": v, "m": m, **flags, "times": int(rng.integers(1, 21))}
+    if name == "why-sqrt":
+        return {"d": int(2 ** rng.uniform(0, 10)), "seed": int(rng.integers(1, 6))}
+    if name == "score-control":
+        t, gain, cap = rng.uniform(1, 32), rng.uniform(0.25, 8), rng.uniform(5, 100)
+        return {"t": float(t), "gain": float(gain), "cap": float(cap), "seed": int(rng.integers(1, 10_000))}
+    if name == "attention-and-ffn":
+        heads = int(rng.integers(1, 129))
+        group = int(rng.choice([size for size in range(1, heads + 1) if heads % size == 0]))
+        layers, n = int(rng.integers(1, 129)), int(rng.integers(1, 131_073))
+        return {"n": n, "d": 128 * heads, "layers": layers, "group": group}
+    keys = int(rng.integers(2, 17))
+    block = int(rng.integers(1, keys + 1))
+    step = int(rng.integers(0, -(-keys // block) + 1))
+    seed, n = int(rng.integers(1, 10_000)), int(rng.integers(64, 131_073))
+    return {"keys": keys, "block": block, "step": step, "seed": seed, "n": n}
+
+
+NUMBERS = """([name, states]) => {
+    const figure = document.querySelector(`#figure-${name}`);
+    const word = (value) => (Number.isFinite(value) || value === null ? value : String(value));
+    return states.map((state) => {
+        figure.state = figure.fit(state);
+        figure.update();
+        return figure.result.rows.map(([head, ...values]) => [head, ...values.map(word)]);
+    });
+}"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_figure_has_the_numbers_of_course_lib(visit: Any, name: str) -> None:
+    rng = np.random.default_rng(NAMES.index(name))
+    states = sorted((draw(name, rng) for _ in range(DRAWS)), key=lambda state: state.get("seed", 0))
+    answers = visit("en.html").evaluate(NUMBERS, [name, states])
+    for state, answer in zip(states, answers, strict=True):
+        expected = tables.rows(name, state)
+        assert [row[0] or "" for row in answer] == [label for label, _ in expected]
+        for (_, *given), (label, wanted) in zip(answer, expected, strict=True):
+            assert [value is None for value in given] == [value is None for value in wanted], (state, label)
+            ours, theirs = ([float(v) for v in values if v is not None] for values in (given, wanted))
+            np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-12, err_msg=f"{state} {label}")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_table_without_scripts_is_the_one_of_the_figure(visit: Any, language: str) -> None:
+    bare = visit(f"{language}.html", java_script_enabled=False)
+    alive = visit(f"{language}.html")
+    for name in NAMES:
+        table = bare.locator(f"#figure-{name} table")
+        assert table.is_visible()
+        alive.locator(f"#figure-{name} summary").click()
+        assert alive.locator(f"#figure-{name} table").inner_text() == table.inner_text()
+
+
+CHANGES = {
+    "four-steps": ("logits", "10", "times:10"),
+    "why-sqrt": ("d", "256", "d:256"),
+    "score-control": ("t", "8", "t:8"),
+    "attention-and-ffn": ("n", "2048", "n:2048"),
+    "blocks": ("step", "4", "step:4"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_state_is_kept_in_the_address_and_said_once(visit: Any, name: str) -> None:
+    key, _, value = CHANGES[name][2].partition(":")
+    page = visit("en.html?other=1")
+    figure = page.locator(f"#figure-{name}")
+    before = figure.locator(".answer-sentence").inner_text()
+    figure.locator(f"input[type=number][data-key={key}]").fill(value)
+    page.wait_for_function("location.search.includes(':')")
+    said = page.locator("[aria-live]")
+    assert said.count() == 1
+    assert said.inner_text() == figure.locator(".answer-sentence").inner_text() != before
+    assert len(said.inner_text()) < 200
+    link = figure.locator(".answer-foot a").get_attribute("href")
+    assert link == f"/en.html?other=1&{name}={CHANGES[name][2]}#figure-{name}"
+    again = visit(link.removeprefix("/")).locator(f"#figure-{name}")
+    assert again.locator(".answer-sentence").inner_text() == said.inner_text()
+    assert again.locator(f"input[type=number][data-key={key}]").input_value() == value
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "address", ["d:NaN", "d:1e9;seed:-4", "d", "nothing:1;d:x", "q:1/1,2;k:;v:1,2,3", "%E0"]
+)
+def test_nonsense_in_the_address_is_put_right(visit: Any, address: str) -> None:
+    page = visit("en.html?" + "&".join(f"{name}={address}" for name in NAMES))
+    assert page.locator(".answer-sentence").count() == len(NAMES) + 1
+    assert "NaN" not in page.locator("main").inner_text()
+
+
+@pytest.mark.slow
+def test_keyboard_reaches_what_an_output_is_made_of(visit: Any) -> None:
+    page = visit("en.html")
+    figure = page.locator("#figure-four-steps")
+    figure.locator("button.cell").first.focus()
+    assert figure.locator(".answer-sentence").inner_text() == "O₁₁ = 0.506·1 + 0.186·0 + 0.307·0.5 = 0.660"
+    # The Query, all Keys, a row of M, S, L and A each, a column of V, and the entry itself.
+    assert figure.locator(".made").count() == 4 + 12 + 3 + 3 + 3 + 3 + 3 + 1
+    page.keyboard.press("Tab")
+    assert figure.locator(".answer-sentence").inner_text().startswith("O₁₂ = ")
+    page.keyboard.press("Tab")
+    assert figure.locator(".made").count() == 0
+
+
+@pytest.mark.slow
+def test_four_steps_takes_what_is_typed_and_any_size(visit: Any) -> None:
+    page = visit("en.html")
+    figure, other = page.locator("#figure-four-steps"), page.locator("#figure-four-steps-2")
+    figure.locator("input[data-size=n_q]").fill("2")
+    figure.locator("input[data-key=q][data-at='1 3']").fill("-3")
+    figure.locator("input[data-key=m][data-at='0 0']").uncheck()
+    assert page.evaluate("document.querySelector('#figure-four-steps').result.S") == [[2, 0, 1], [0, -3, 0]]
+    assert page.evaluate("document.querySelector('#figure-four-steps').result.A[0][0]") == 0
+    assert figure.locator("select").input_value() == ""
+    figure.locator("select").select_option("0")
+    assert figure.locator("button.cell").count() == 2
+    assert other.locator("button.cell").count() == 2
