@@ -87,7 +87,7 @@ export class Answer extends HTMLElement {
   }
 
   box(key, label) {
-    return `<label class="answer-control"><input type="checkbox" data-key="${key}"> ${label}</label>`;
+    return `<label class="answer-control"><input type="checkbox" data-key="${key}"> <span>${label}</span></label>`;
   }
 
   button(name, label) {
@@ -114,7 +114,7 @@ function live() {
   const there = document.querySelector("#answer-live");
   if (there) return there;
   const made = document.querySelector("main").appendChild(document.createElement("div"));
-  Object.assign(made, { id: "answer-live", className: "visually-hidden", ariaLive: "polite" });
+  Object.assign(made, { id: "answer-live", className: "answer-live", ariaLive: "polite" });
   return made;
 }
 
@@ -169,7 +169,7 @@ export function aligned(values) {
 
 // Pictures
 
-export const name = (symbol) => symbol.replace(/(\w)_(\w+)/g, "<var>$1</var><sub>$2</sub>");
+export const name = (symbol) => symbol.replace(/(\w)_(\w+)/g, "<span><var>$1</var><sub>$2</sub></span>");
 export const index = (n) => String(n).replace(/\d/g, (digit) => "₀₁₂₃₄₅₆₇₈₉"[digit]);
 const plain = (html) => html.replace(/<[^>]*>/g, "");
 export const svg = (width, height, label, content) =>
@@ -181,7 +181,7 @@ export const words = (x, y, content, more = "") =>
 export function matrix(letter, role, [rows, columns], axes, cell, formula = "") {
   const grid = range(rows).map((i) => range(columns).map((j) => cell(i, j)).join("")).join("");
   return `<div class="matrix" style="--role:var(--role-${role});--columns:${columns}">
-    <p><b>${letter}</b>${formula} <small>${name(axes[0])}×${name(axes[1])} = ${rows}×${columns}</small></p>
+    <p><b>${letter}</b>${formula} <small>${rows} × ${columns}</small></p>
     <i class="top">${name(axes[1])}</i><i class="left">${name(axes[0])}</i>
     <div role="group" aria-label="${letter}, ${rows} × ${columns}">${grid}</div></div>`;
 }

@@ -68,17 +68,17 @@ class FourSteps extends Answer {
     const shown = [S, L, A, O].map((values) => aligned(values.flat()));
     const cells = (place, wide, marks) => (i, j) => {
       const tint = place === 2 ? 8 + 34 * A[i][j] : 10;
-      const hidden = place === 1 && mask && !m[i][j] ? " hidden" : "";
+      const hidden = place === 1 && mask && !m[i][j] ? " masked" : "";
       return `<span class="cell${hidden}" data-part="${marks(i, j)}" style="--tint:${tint}%">${shown[place][i * wide + j]}</span>`;
     };
     const output = (i, j) => `<button type="button" class="cell" data-pick="${i} ${j}" data-part="q${i} v${j} o${i} ${j}"
       style="--tint:10%" aria-label="O${index(i + 1)}${index(j + 1)} = ${shown[3][i * d_v + j]}">${shown[3][i * d_v + j]}</button>`;
     const [row, by] = [(i) => `q${i}`, `${times > 1 ? ` = ${times}·` : " = "}S${scale ? "/√d" : ""}`];
     this.picture.innerHTML = `<ol class="steps">
-      <li><h4>Score</h4>${matrix("S", "score", [n_q, n_k], ["n_q", "n_k"], cells(0, n_k, row), " = QKᵀ")}</li>
-      <li><h4>Scale &amp; Mask</h4>${matrix("L", "score", [n_q, n_k], ["n_q", "n_k"], cells(1, n_k, row), `${by.replace("d", "d<sub>k</sub>")}${mask ? " + M" : ""}`)}</li>
-      <li><h4>Softmax over Keys</h4>${matrix("A", "weight", [n_q, n_k], ["n_q", "n_k"], cells(2, n_k, row))}</li>
-      <li><h4>Output</h4>${matrix("O", "output", [n_q, d_v], ["n_q", "d_v"], output, " = AV")}</li></ol>`;
+      <li><strong>Score</strong>${matrix("S", "score", [n_q, n_k], ["n_q", "n_k"], cells(0, n_k, row), " = QKᵀ")}</li>
+      <li><strong>Scale &amp; Mask</strong>${matrix("L", "score", [n_q, n_k], ["n_q", "n_k"], cells(1, n_k, row), `${by.replace("d", "d<sub>k</sub>")}${mask ? " + M" : ""}`)}</li>
+      <li><strong>Softmax over Keys</strong>${matrix("A", "weight", [n_q, n_k], ["n_q", "n_k"], cells(2, n_k, row))}</li>
+      <li><strong>Output</strong>${matrix("O", "output", [n_q, d_v], ["n_q", "d_v"], output, " = AV")}</li></ol>`;
     for (const button of this.picture.querySelectorAll("button")) {
       for (const kind of ["focus", "pointerenter", "click"]) button.addEventListener(kind, () => this.pick(button));
       for (const kind of ["blur", "pointerleave"]) button.addEventListener(kind, () => this.pick(null));

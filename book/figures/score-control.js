@@ -1,4 +1,4 @@
-import { Answer, clamp, index, name, normals, number, range, softmax, sum, svg, whole, words } from "./answer.js";
+import { Answer, clamp, normals, number, range, softmax, sum, svg, whole, words } from "./answer.js";
 
 const [KEYS, WIDTH, MOST] = [6, 64, 32];
 const dot = (a, b) => sum(a.map((value, place) => value * b[place]));
@@ -81,7 +81,7 @@ class ScoreControl extends Answer {
     const bars = range(KEYS).map((key) => `<rect x="${key * step + 2}" width="${step - 4}" class="score"
       y="${62 - Math.max((36 * logits[key]) / high, 0)}" height="${Math.abs((36 * logits[key]) / high)}"/>
       <rect x="${key * step + 2}" y="${180 - 60 * weights[key]}" width="${step - 4}" height="${60 * weights[key]}" class="weight"/>
-      ${words((key + 0.5) * step, 195, index(key + 1), 'class="middle faint"')}`).join("");
+      ${words((key + 0.5) * step, 195, key + 1, 'class="middle faint"')}`).join("");
     return `<div>${svg(width, 200, `${title}: logits, weights`, `${words(0, 12, title, 'class="bold"')}${bars}
       <path class="axis" d="M0 62H${width}M0 180.500H${width}"/>${words(0, 115, "A", 'class="bold weight"')}`)}
       <dl><div><dt>max |logit|</dt><dd>${number(high)}</dd></div><div><dt>${this.word("한계", "Bound")}</dt><dd>${bound === Infinity ? this.word("없음", "none") : number(bound)}</dd></div>

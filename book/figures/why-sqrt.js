@@ -1,4 +1,4 @@
-import { Answer, aligned, index, normals, number, name, range, softmax, sum, svg, whole, words } from "./answer.js";
+import { Answer, aligned, normals, number, name, range, softmax, sum, svg, whole, words } from "./answer.js";
 
 const [ROWS, KEYS] = [64, 8];
 const PAIRS = ROWS * KEYS;
@@ -59,7 +59,7 @@ class WhySqrt extends Answer {
     const [before, after] = ways.map((way) => `<b>${number(way.p * (1 - way.p))}</b>`);
     const d = `${name("d_k")} = ${this.state.d}`;
     return this.word(`${d}: 점수의 표준편차는 ${number(ways[0].measured)}이고 나누면 ${number(ways[1].measured)}이다. 남는 기울기 p(1−p)는 나누기 전 ${before}, 나눈 뒤 ${after}이다.`,
-      `${d}: scores spread by ${number(ways[0].measured)}, divided by ${number(ways[1].measured)}. The gradient left, p(1−p), is ${before} undivided and ${after} divided.`);
+      `${d}: scores spread by ${number(ways[0].measured)}, and by ${number(ways[1].measured)} once divided. The gradient left, p(1−p), is ${before} undivided and ${after} divided.`);
   }
 
   panel({ logits, weights, p, saturated, derived, measured }, title, width, scale) {
@@ -73,7 +73,7 @@ class WhySqrt extends Answer {
     const sigma = `<path class="ink" d="M${middle - derived * scale} 98H${middle + derived * scale}"/>`;
     const step = width / KEYS;
     const shares = weights.map((weight, key) => `<rect x="${key * step + 3}" y="${226 - 80 * weight}" width="${step - 6}" height="${80 * weight}" class="weight"/>
-      ${words((key + 0.5) * step, 242, index(key + 1), 'class="middle faint"')}`).join("");
+      ${words((key + 0.5) * step, 242, key + 1, 'class="middle faint"')}`).join("");
     const label = this.word("점수의 분포와 첫 row의 Softmax", "Spread of the scores, and Softmax of the first row");
     const facts = [["σ", `${number(measured)}`], [this.word("가장 큰 비중 p", "Largest weight p"), aligned([p])[0]],
       ["p(1−p)", number(p * (1 - p))], [this.word("포화된 rows", "Saturated rows"), `${Math.round(saturated * 100)} %`]];
