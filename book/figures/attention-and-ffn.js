@@ -49,7 +49,7 @@ class AttentionAndFfn extends Answer {
     };
     const most = Math.max(...parameters);
     this.picture.innerHTML = this.crossing(width) +
-      bars(`FLOPs — Attention: ${this.word("projections", "projections")} 8nd² + ${this.word("섞기", "mixing")} 4n²d`, Math.max(attention, ffn),
+      bars("FLOPs: 8nd² + 4n²d, 16nd²", Math.max(attention, ffn),
         [["Attention", [[projections, "way1"], [mixing, "weight"]], ""], ["FFN", [[ffn, "way0"]], ""]]) +
       bars(this.word("파라미터", "Parameters"), most, [["Attention", [[parameters[0], "way1"]], ""], ["FFN", [[parameters[1], "way0"]], ""]]) +
       bars(`KV cache (${this.word("한 sequence, bfloat16", "one sequence, bfloat16")})`, Math.max(...Object.values(caches)),

@@ -65,10 +65,13 @@ class Blocks extends Answer {
     const [left, high] = [26, Math.max(...logits.map(Math.abs), 0.1)];
     const [each, zero] = [(width - left) / keys, 92];
     const y = (value) => zero - (52 * value) / high;
+    // On a phone the numbers stand upright, or they would run into each other.
+    const steep = +(each < 34);
+    const turn = (key) => (steep ? `transform="rotate(-90 ${left + (key + 0.5) * each + 4} 146)"` : "");
     const bars = logits.map((logit, key) => {
       const state = key < step * block ? (key < (step - 1) * block ? "score" : "score now") : "unread";
       return `<rect class="${state}" x="${left + key * each + 3}" width="${each - 6}" y="${Math.min(y(logit), zero)}" height="${Math.max(Math.abs(y(logit) - zero), 1)}"/>
-        ${words(left + (key + 0.5) * each, 166, number(logit), `class="middle ${state === "unread" ? "faint" : ""}"`)}`;
+        ${words(left + (key + 0.5) * each + 4 * steep, steep ? 146 : 166, number(logit), `class="${steep ? "end" : "middle"} ${state === "unread" ? "faint" : ""}" ${turn(key)}`)}`;
     }).join("");
     const edge = (at) => left + Math.min(at * block, keys) * each;
     const highest = steps.map((at, place) => `<path class="line way0" d="M${edge(place)} ${y(at.m)}H${edge(place + 1)}"/>`).join("");

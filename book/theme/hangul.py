@@ -33,7 +33,7 @@ def _write_fonts(app: Sphinx, error: Exception | None) -> None:
 def _syllables(pages: Path) -> set[str]:
     english = pages / "en"  # has fonts of its own
     texts = [path for path in pages.rglob("*.html") if english not in path.parents]
-    texts += pages.glob("_static/*.js")
+    texts += pages.glob("_static/**/*.js")
     return {
         letter for path in texts for letter in HANGUL.findall(_unescaped(path.read_text(encoding="utf-8")))
     }
