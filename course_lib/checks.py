@@ -426,9 +426,7 @@ def _points(points: float, say: dict[str, str]) -> str:
 
 
 def _address(task: TaskCases, language: str) -> str:
-    """Korean is published at the site itself, other languages in their folder."""
-    folder = f"{language}/" if task.site and language != "ko" else ""
-    return f"{task.site}{folder}{task.see}"
+    return f"{task.site}{_PAGES[language]}{task.see}" if task.site else task.see
 
 
 def _in_place(file: CaseFile, say: dict[str, str]) -> str:
@@ -757,6 +755,7 @@ def _restore(task: dict[str, Any], arrays: dict[str, np.ndarray]) -> TaskCases:
     )
 
 
+_PAGES = {"ko": "book/ko/", "en": "en/"}  # where the pages of a language lie in the site
 _WRITTEN = {"function": "no_function", "class": "no_class"}
 
 _SAY = {

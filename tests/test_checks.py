@@ -433,7 +433,7 @@ def test_report_of_a_single_number_names_no_place():
 def test_report_links_the_book_where_it_is_published():
     published = dataclasses.replace(TASK, site="https://example.org/course/")
     verdict = judge(published, lambda x, plus=0: x)
-    assert report(verdict, "ko").endswith(": https://example.org/course/chapter.html#double")
+    assert report(verdict, "ko").endswith(": https://example.org/course/book/ko/chapter.html#double")
     assert report(verdict, "en").endswith(": https://example.org/course/en/chapter.html#double")
 
 

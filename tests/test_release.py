@@ -15,7 +15,7 @@ from mini import cell_of, edit, make_course, snapshot
 
 from course_lib.checks import Checker, load_cases, save_cases
 from course_lib.course import Course, CourseError, find_course
-from course_lib.grading.bank import Bank, load_bank
+from course_lib.grading.bank import Bank, load_bank, visible_cases
 from course_lib.grading.notebook import read_notebook, write_notebook
 from course_lib.grading.sample import source_as
 from course_lib.release.cells import solution_source, source_notebook
@@ -374,6 +374,21 @@ def test_is_current_notices_changes_and_their_absence(course: Course, notebook_t
     assert is_current(course, "mini")
     shutil.rmtree(course.build)
     assert not is_current(course, "mini")
+
+
+@pytest.mark.parametrize("language", ["ko", "en"])
+def test_check_links_the_page_where_the_site_has_it(
+    language: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    course = find_course(ROOT)
+    task = visible_cases(load_bank(ROOT / "solutions" / "ps1"))[0]
+    published = replace(task, site=replace(course, site="https://example.org/course").address("ko"))
+    Checker({task.name: published}, language)(task.name, lambda q, k: q)
+    link = capsys.readouterr().out.splitlines()[-1].split(": ")[1]
+    assert link.startswith("https://example.org/course/")
+    page = link.removeprefix("https://example.org/course/").split(".html#")[0]
+    contents, page = (ROOT, page) if language == "ko" else (ROOT / "book" / "en", page.removeprefix("en/"))
+    assert f"- file: {page}\n" in (contents / "_toc.yml").read_text(encoding="utf-8")
 
 
 # Staleness
