@@ -239,8 +239,13 @@ def judge(task: TaskCases, function: Function) -> Verdict:
 
 def decide(task: TaskCases, outcomes: Sequence[Outcome]) -> Verdict:
     """What the outcomes of all cases, in their order, earn."""
-    everywhere = _explaining(task, list(zip(task.cases, outcomes, strict=True)))
-    return Verdict(task, tuple(_judge_part(task, part, outcomes, everywhere) for part in task.parts))
+    pairs = list(zip(task.cases, outcomes, strict=True))
+    everywhere = _explaining(task, pairs)
+    failing: dict[str, list[tuple[Case, Outcome]]] = {part.name: [] for part in task.parts}
+    for case, outcome in pairs:
+        if not _agree(task, case.right, outcome):
+            failing[case.part].append((case, outcome))
+    return Verdict(task, tuple(_judge_part(task, part, failing, everywhere) for part in task.parts))
 
 
 def call(
@@ -514,14 +519,28 @@ def read_cases(path: str | Path) -> CaseFile:
 
 
 def _judge_part(
-    task: TaskCases, part: PartInfo, outcomes: Sequence[Outcome], everywhere: list[str]
+    task: TaskCases, part: PartInfo, failing: dict[str, list[tuple[Case, Outcome]]], everywhere: list[str]
 ) -> PartVerdict:
-    pairs = [pair for pair in zip(task.cases, outcomes, strict=True) if pair[0].part == part.name]
-    failing = [(case, outcome) for case, outcome in pairs if not _agree(task, case.right, outcome)]
-    if not failing:
+    here = failing[part.name]
+    if not here:
         return PartVerdict(part)
-    here = everywhere or _explaining(task, failing)
-    return PartVerdict(part, *failing[0], mistake=here[0] if here else None)
+    others = [pairs for name, pairs in failing.items() if pairs and name != part.name]
+    found = everywhere or [
+        mistake
+        for mistake in _explaining(task, here)
+        if not any(_contradicted(task, mistake, pairs) for pairs in others)
+    ]
+    return PartVerdict(part, *here[0], mistake=found[0] if found else None)
+
+
+def _contradicted(task: TaskCases, mistake: str, pairs: list[tuple[Case, Outcome]]) -> bool:
+    """Whether the mistake would show in these cases, and never as it did: by chance it explains another part."""
+    shown = [
+        (case.mistakes[mistake], outcome)
+        for case, outcome in pairs
+        if not _agree(task, case.right, case.mistakes[mistake])
+    ]
+    return bool(shown) and not any(_agree(task, expected, outcome) for expected, outcome in shown)
 
 
 def _explaining(task: TaskCases, pairs: list[tuple[Case, Outcome]]) -> list[str]:

@@ -73,6 +73,11 @@ def test_judge_names_the_mistake_of_one_part_alone():
     assert (verdict.points, verdict.mistakes) == (2, ["tripled"])
 
 
+def test_judge_names_no_mistake_that_another_part_contradicts():
+    """Where plus is 1, it is three times by chance; where it is not, it is something else."""
+    assert judge(TASK, lambda x, plus=0: 3 * x + 1 if plus else 5 * x).mistakes == []
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
