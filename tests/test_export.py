@@ -3,6 +3,7 @@ from __future__ import annotations
 import shutil
 import stat
 import zipfile
+from datetime import datetime
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -11,6 +12,8 @@ from lms_class import course_with_gradebook, give_marks, zip_bytes
 
 from course_lib import cli
 from course_lib.course import Course, CourseError, find_course
+from course_lib.grading.recorder import open_gradebook
+from course_lib.grading.workspace import open_workspace
 from course_lib.people.collect import collect_zip
 from course_lib.people.export import export_marks
 from course_lib.people.feedback_zip import pack_feedback
@@ -92,6 +95,21 @@ def test_export_for_canvas_is_its_gradebook(course: Course, tmp_path: Path) -> N
     ]
     assert (done.waiting, done.nothing) == (("student-001",), ("student-004",))
     assert stat.S_IMODE((tmp_path / "out.csv").stat().st_mode) == 0o600
+
+
+def test_export_takes_penalties_by_todays_marks_and_rules(course: Course, tmp_path: Path) -> None:
+    settings = course.root / "course.toml"
+    settings.write_text(f'{settings.read_text()}[late]\npenalty = "10% per day"\n')
+    with open_gradebook(open_workspace(course, course.root)) as gradebook:
+        for student in ("student-001", "student-002"):
+            gradebook.find_submission("mini", student).timestamp = datetime(2027, 4, 1, 12)
+        waited = gradebook.find_grade("why", "mini", "mini", "student-001")
+        waited.manual_score, waited.needs_manual_grade = 2.0, False
+        gradebook.db.commit()
+    export_marks(find_course(course.root), ["mini"], "moodle", tmp_path / "out.csv")
+    assert [row[-1] for row in cells(tmp_path / "out.csv")[1:3]] == ["6.75", "6.3"]  # 7.5 and 7, less a tenth
+    with open_gradebook(open_workspace(course, course.root)) as gradebook:
+        assert gradebook.find_submission("mini", "student-001").late_submission_penalty == pytest.approx(0.75)
 
 
 def test_export_into_canvass_own_file(course: Course, tmp_path: Path) -> None:

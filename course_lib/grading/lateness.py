@@ -7,11 +7,14 @@ from datetime import UTC, timedelta
 from pathlib import Path
 from typing import Any
 
+from nbgrader import api
 from nbgrader.plugins import LateSubmissionPlugin
 from sqlalchemy import select, update
 from traitlets import Unicode
 
 from course_lib.course import Course, read_course
+from course_lib.grading.recorder import Mark, penalty_of
+from course_lib.grading.workspace import Workspace
 
 
 class CourseLatePolicy(LateSubmissionPlugin):  # type: ignore[misc]  # untyped
@@ -44,8 +47,6 @@ def write_deadlines(session: Any, course: Course, problem_set: str) -> Mapping[s
 
     Where course.toml sets no date, what the gradebook has stays.
     """
-    from nbgrader import api
-
     due = course.deadlines.due.get(problem_set)
     if due is None:
         return {}
@@ -66,3 +67,53 @@ def write_deadlines(session: Any, course: Course, problem_set: str) -> Mapping[s
         session.execute(update(api.SubmittedAssignment), changed)
     session.commit()
     return extensions
+
+
+def recompute_penalties(gradebook: Any, workspace: Workspace, problem_set: str) -> None:
+    """Penalties by today's dates, policy and marks: what a person gave in formgrader came after the last run."""
+    write_deadlines(gradebook.db, workspace.course, problem_set)
+    penalty = penalty_of(workspace)
+    scores = _scores(gradebook.db, problem_set)
+    changed = []
+    for row in _late_rows(gradebook.db, problem_set):
+        due = row.duedate + (row.extension or timedelta(0))
+        late = (row.timestamp - due).total_seconds()
+        today = penalty(row.student_id, scores.get(row.id, 0.0), late) if late > 0 else None
+        if today != row.late_submission_penalty:
+            changed.append({"id": row.id, "late_submission_penalty": today})
+    if changed:
+        gradebook.db.execute(update(api.SubmittedNotebook), changed)
+    gradebook.db.commit()
+
+
+def _late_rows(session: Any, problem_set: str) -> list[Any]:
+    """What has a date and came at some time."""
+    tables = api.SubmittedNotebook, api.SubmittedAssignment, api.Assignment
+    notebook, submission, assignment = (model.__table__.c for model in tables)
+    query = select(
+        notebook.id, notebook.late_submission_penalty, submission.student_id, submission.timestamp,
+        submission.extension, assignment.duedate,
+    ).where(
+        notebook.assignment_id == submission.id,
+        submission.assignment_id == assignment.id,
+        assignment.name == problem_set,
+        assignment.duedate.is_not(None),
+        submission.timestamp.is_not(None),
+    )  # fmt: skip
+    return list(session.execute(query))
+
+
+def _scores(session: Any, problem_set: str) -> dict[str, float]:
+    """The points so far, by submitted notebook."""
+    tables = api.Grade, api.SubmittedNotebook, api.SubmittedAssignment, api.Assignment
+    grade, notebook, submission, assignment = (model.__table__.c for model in tables)
+    query = select(notebook.id, grade.auto_score, grade.manual_score, grade.extra_credit).where(
+        grade.notebook_id == notebook.id,
+        notebook.assignment_id == submission.id,
+        submission.assignment_id == assignment.id,
+        assignment.name == problem_set,
+    )
+    scores: dict[str, float] = {}
+    for key, auto, manual, extra in session.execute(query):
+        scores[key] = scores.get(key, 0.0) + Mark(auto, manual, extra, waits=False).score
+    return scores

@@ -100,7 +100,7 @@ class Recorder:
             for cell in released.cells
             if cell.metadata.get("nbgrader", {}).get("grade")
         }
-        self._penalty = _penalty_of(workspace)
+        self._penalty = penalty_of(workspace)
 
     def __enter__(self) -> Recorder:
         from course_lib.grading.lateness import write_deadlines
@@ -461,7 +461,7 @@ def _graded_table() -> Any:
     )
 
 
-def _penalty_of(workspace: Workspace) -> Callable[[str, float, float], float | None]:
+def penalty_of(workspace: Workspace) -> Callable[[str, float, float], float | None]:
     """The penalty that nbgrader's plugin gives a late submission, kept between 0 and the score as nbgrader does."""
     from nbgrader.preprocessors import AssignLatePenalties
 

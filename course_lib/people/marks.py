@@ -49,9 +49,16 @@ class ClassMarks:
 
 
 def marks_in(gradebook: Any, course: Course, problem_set: str) -> ClassMarks:
-    """The marks of everybody who was graded; CourseError where the set is unknown to the gradebook."""
+    """The marks of everybody who was graded, with penalties by today's rules.
+
+    CourseError where the set is unknown to the gradebook.
+    """
     from nbgrader import api
     from sqlalchemy import select
+
+    from course_lib.grading.lateness import recompute_penalties
+
+    recompute_penalties(gradebook, open_workspace(course, course.root), problem_set)
 
     known = api.GradeCell.__table__.c, api.BaseCell.__table__.c, api.Notebook.__table__.c
     query = select(known[1].name, known[0].max_score).where(
