@@ -75,9 +75,9 @@ class Blocks extends Answer {
     }).join("");
     const edge = (at) => left + Math.min(at * block, keys) * each;
     const highest = steps.map((at, place) => `<path class="line way0" d="M${edge(place)} ${y(at.m)}H${edge(place + 1)}"/>`).join("");
-    const now = step ? `<rect class="frame" x="${edge(step - 1) + 0.5}" y="24" width="${edge(step) - edge(step - 1) - 1}" height="148"/>` : "";
+    const now = step ? `<rect class="frame" x="${edge(step - 1) + 0.5}" y="24" width="${edge(step) - edge(step - 1) - 1}" height="154"/>` : "";
     const title = this.word("logits 한 row와 지금까지의 최댓값 m", "One row of logits, and the maximum m so far");
-    return svg(width, 176, title, `${words(0, 14, title, 'class="bold"')}${bars}<path class="axis" d="M${left} ${zero}H${width}"/>${highest}${now}
+    return svg(width, 182, title, `${words(0, 14, title, 'class="bold"')}${bars}<path class="axis" d="M${left} ${zero}H${width}"/>${highest}${now}
       ${steps.length ? words(left - 4, y(steps.at(-1).m) + 4, "m", 'class="end"') : ""}`);
   }
 
