@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 unexport PYTHONPATH VIRTUAL_ENV
 
-.PHONY: all demo test test-slow test-all check bench bench-grading format lock clean
+.PHONY: all demo test test-slow test-all check bank bench bench-grading format lock clean
 
 all: demo
 
@@ -42,6 +42,9 @@ test-slow: $(READY)
 	pytest -m slow
 
 test-all: test test-slow
+
+bank: $(READY)
+	@python benchmarks/bank.py
 
 bench: $(READY)
 	@python benchmarks/attention.py
