@@ -2,8 +2,8 @@
 
 A *false accept* is a named mistake that keeps a part its bank says it loses; a *false reject* is a right answer (the
 reference among them) that loses a part. Both are counted over the cases that students see and over hidden ones, drawn
-as grading draws them. A mistake is *diagnosed* where the check that students have names it, and no other, to its author.
-Exit status 1 where a false accept or a false reject exists.
+as grading draws them. A mistake is *diagnosed* where the check that students have names it, and no other, to its
+author. Exit status 1 where a false accept or a false reject exists.
 """
 
 from __future__ import annotations

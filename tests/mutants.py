@@ -16,6 +16,8 @@ from course_lib.grading.bank import Task, code_of, source_of
 SECONDS = 3  # a case of a mutant that loops forever
 MEMORY = 4 << 30  # bytes of address space that a mutant may add
 
+# An exchange of their arguments changes nothing.
+SYMMETRIC = {"maximum", "minimum", "max", "min", "logaddexp", "swapaxes", "transpose"}
 OPERATORS: dict[type[ast.AST], type[ast.AST]] = {
     ast.Add: ast.Sub,
     ast.Sub: ast.Add,
@@ -48,14 +50,14 @@ def mutants(task: Task) -> Iterator[tuple[str, Callable[..., Any]]]:
         for change in _changes(node, tree):
             mutant = copy.deepcopy(tree)
             place = next(found for n, found in enumerate(ast.walk(mutant)) if n == number)
-            before = ast.unparse(place) if not isinstance(place, ast.FunctionDef) else place.name
+            shown = _around(place, mutant)
+            before = _words(shown)
             change(place)
             text = ast.unparse(ast.fix_missing_locations(mutant))
             if text in known:
                 continue
             known.add(text)
-            what = f"{before} -> {ast.unparse(place) if not isinstance(place, ast.FunctionDef) else 'less'}"
-            what = " ".join(what.split())
+            what = f"{before} -> {_words(shown)}"
             seen[what] = seen.get(what, 0) + 1
             name = what if seen[what] == 1 else f"{what} ({seen[what]})"
             yield name, _compiled(text, task)
@@ -122,6 +124,22 @@ def _compiled(text: str, task: Task) -> Callable[..., Any]:
     return made[task.reference.__name__]
 
 
+def _around(place: ast.AST, tree: ast.AST) -> ast.AST:
+    """The expression in which a number or name stands: alone, it would not say where."""
+    parents = {child: parent for parent in ast.walk(tree) for child in ast.iter_child_nodes(parent)}
+    while isinstance(place, (ast.Constant, ast.Name, ast.UnaryOp, ast.Tuple, ast.keyword)):
+        if not isinstance(parents[place], (ast.expr, ast.keyword)):
+            break
+        place = parents[place]
+    return place
+
+
+def _words(node: ast.AST) -> str:
+    if isinstance(node, ast.FunctionDef):
+        return "; ".join(ast.unparse(statement).split("\n")[0] for statement in node.body[1:])
+    return " ".join(ast.unparse(node).split())
+
+
 def _changes(node: ast.AST, tree: ast.AST) -> Iterator[Callable[[Any], None]]:
     if isinstance(node, (ast.BinOp, ast.BoolOp, ast.AugAssign)) and type(node.op) in OPERATORS:
         yield lambda found: setattr(found, "op", OPERATORS[type(found.op)]())
@@ -149,7 +167,8 @@ def _changes(node: ast.AST, tree: ast.AST) -> Iterator[Callable[[Any], None]]:
 def _changes_of_a_call(node: ast.Call) -> Iterator[Callable[[Any], None]]:
     for place in range(len(node.keywords)):
         yield lambda found, place=place: found.keywords.pop(place)
-    for place in range(len(node.args) - 1):
+    name = ast.unparse(node.func).rpartition(".")[2]
+    for place in range(0 if name in SYMMETRIC else len(node.args) - 1):
         yield lambda found, place=place: found.args.insert(place, found.args.pop(place + 1))
 
 

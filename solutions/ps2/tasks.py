@@ -896,7 +896,8 @@ def draw_entropy_dead_row(rng):
 
 def draw_saturated(rng):
     # Whole numbers: exact in float32. One, two and three largest Keys: the entropies are log 1, log 2 and log 3.
-    rows = np.array([[4, 1, 2, 3, 0], [4, 4, 1, 2, 0], [4, 4, 4, 1, 3]]) - rng.integers(0, 3)
+    # One row far below another: each needs its own maximum.
+    rows = np.array([[4, 1, 2, 3, 0], [4, 4, 1, 2, 0], [4, 4, 4, 1, 3]]) - rng.permutation(3)[:, None]
     return [{"scores": rng.permuted(rows.astype(float), axis=1), "scale": 1e4}]
 
 
