@@ -1584,7 +1584,10 @@ def draw_extreme_streams(rng):
     zero, loud = rng.permutation(5)[:2]
     inputs["x"][zero] = 0.0
     inputs["x"][loud] *= 1e4
-    return [inputs]
+    # Logits of 1e8, whose exponentials overflow; one Key wins in every precision.
+    sharp = random_block(rng, (5, 7))
+    sharp["w_q"] *= 1e8
+    return [inputs, sharp]
 
 
 STREAM_PARTS = (
