@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import json
+import random
 import shutil
 import struct
 import unicodedata
@@ -324,6 +325,25 @@ def test_collect_says_that_a_member_is_damaged(course: Course, collect: Collect)
     raw[80:100] = bytes(20)
     assert len(collect(content=bytes(raw)).refused) == 1
     assert files(course) == {}
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_read_archive_answers_any_damage_with_a_sentence(tmp_path: Path) -> None:
+    inner = zip_bytes(("c.ipynb", b"y" * 100))
+    whole = zip_bytes(
+        ("one_1_2_mini.ipynb", bytes(range(256))), ("학생둘/mini.ipynb", b"x"), ("b.zip", inner)
+    )
+    chance, outcomes = random.Random(3), set()
+    for _ in range(800):
+        raw = bytearray(whole)
+        for _ in range(chance.choice((1, 2, 5, 20))):
+            raw[chance.randrange(len(raw))] = chance.choice((0, 255, chance.randrange(256)))
+        (tmp_path / "all.zip").write_bytes(raw)
+        try:
+            outcomes |= {type(found) for found in archives.read_archive(tmp_path / "all.zip", tmp_path)}
+        except CourseError as error:
+            outcomes.add(type(error))
+    assert outcomes == {archives.Member, archives.Refused, CourseError}
 
 
 def test_collect_writes_through_no_link(course: Course, collect: Collect, tmp_path: Path) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import lzma
 import stat
+import struct
 import unicodedata
 import zipfile
 import zlib
@@ -20,6 +22,11 @@ MAX_MEMBERS = 100_000
 MAX_DIRECTORY = 64 * 2**20  # bytes of the zip's own table of contents
 MAX_TOTAL = 2 * 2**30  # bytes of a whole zip, unpacked; or so many times what it has packed:
 MAX_RATIO = 20
+# What zipfile raises on what is no zip, or a damaged one.
+_DAMAGE = (
+    zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, NotImplementedError, RuntimeError,
+    ValueError, LookupError,
+)  # fmt: skip
 MAX_DEPTH = 2  # a zip that a student hands in lies in the LMS's zip
 
 
@@ -51,7 +58,7 @@ def read_archive(path: Path, scratch: Path) -> Iterator[Member | Refused]:
     try:
         with path.open("rb") as file:
             yield from _read(file, (), 1, room)
-    except (zipfile.BadZipFile, NotImplementedError) as error:
+    except _DAMAGE as error:
         raise CourseError(
             f"{path} is not a zip that can be read ({error}). Download it again and try again."
         ) from error
@@ -87,7 +94,7 @@ def _read(file: IO[bytes], above: tuple[str, ...], depth: int, room: _Room) -> I
             shown = "/".join([*above, name])
             if reason := _complaint(member, name):
                 yield Refused(shown, reason)
-            if reason or member.is_dir() or _is_litter(name):
+            if reason or name.endswith("/") or _is_litter(name):
                 continue
             parts = (*above, *PurePosixPath(name).parts)
             suffix = PurePosixPath(name).suffix.lower()
@@ -96,7 +103,7 @@ def _read(file: IO[bytes], above: tuple[str, ...], depth: int, room: _Room) -> I
                 continue
             try:
                 content = _unpack(archive, member, room)
-            except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError) as error:
+            except (*_DAMAGE, OSError) as error:
                 yield Refused(shown, f"it is damaged ({error})")
                 continue
             if len(content) > MAX_BYTES:
@@ -113,7 +120,7 @@ def _within(
     """What is in a zip within the zip; a damaged one stands for itself."""
     try:
         yield from _read(io.BytesIO(content), parts, depth + 1, room)
-    except (zipfile.BadZipFile, NotImplementedError):
+    except _DAMAGE:
         yield Member(parts, None, _time(member))
 
 
@@ -139,6 +146,8 @@ def _unpack(archive: zipfile.ZipFile, member: zipfile.ZipInfo, room: _Room) -> b
 
 
 def _complaint(member: zipfile.ZipInfo, name: str) -> str:
+    if not name:
+        return "it has no name"
     if (
         name.startswith(("/", "\\"))
         or ".." in PurePosixPath(name.replace("\\", "/")).parts
