@@ -35,7 +35,7 @@ def fused_attention(
         return None
     if q.device.type not in ("cpu", "cuda") or 0 in (*shape(q), *shape(k), *shape(v)):
         return None
-    if not _stays_finite(q, k, v, float(scale)) or not (mask is None or _understood(mask, q)):
+    if not stays_finite(q, k, v, float(scale)) or not (mask is None or _understood(mask, q)):
         return None
     batch = np.broadcast_shapes(*(shape(array)[:-2] for array in (q, k, v, mask) if array is not None))
     n_q, n_k = q.shape[-2], k.shape[-2]
@@ -55,7 +55,7 @@ def fused_attention(
     return output.reshape(*batch, n_q, v.shape[-1]).to(v.dtype)
 
 
-def _stays_finite(q: Array, k: Array, v: Array, scale: float) -> bool:
+def stays_finite(q: Array, k: Array, v: Array, scale: float) -> bool:
     """No NaN or Inf in them, nor in any score: |q . k| <= |q| |k|. One pass over each, no copy."""
     at_least_float32 = torch.promote_types(q.dtype, torch.float32)
     norms = [torch.linalg.vector_norm(array.detach(), dtype=at_least_float32) for array in (q, k, v)]
