@@ -1,4 +1,4 @@
-"""What the book adds to Jupyter Book: equations as MathML, executed tabs, the library's reference, the
+"""What the book adds to Jupyter Book: equations as MathML, executed tabs, checks, the library's reference, the
 bibliography, the way to the other language, Korean search, fonts and style.
 """
 
@@ -10,7 +10,19 @@ from typing import Any
 from sphinx.application import Sphinx
 from sphinx.config import Config
 
-from . import bibliography, bundle, entry, equations, figures, hangul, korean_search, languages, library, tabs
+from . import (
+    bibliography,
+    bundle,
+    checks,
+    entry,
+    equations,
+    figures,
+    hangul,
+    korean_search,
+    languages,
+    library,
+    tabs,
+)
 
 HERE = Path(__file__).parent
 
@@ -20,6 +32,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
         equations,
         tabs,
         figures,
+        checks,
         library,
         bibliography,
         languages,

@@ -1,7 +1,7 @@
 """Equations become MathML while the book is built: no script, no request, readable by screen readers.
 
 What the converter does not know is a warning with the place in the source, so the build fails instead of
-showing raw TeX.
+showing raw TeX. The letters of Query, Key, Value, score, weight and output get the colours of their roles.
 """
 
 from __future__ import annotations
@@ -22,6 +22,11 @@ LOG = logging.getLogger(__name__)
 END_OF_TEXT, START_OF_TEXT = re.compile(r"\S+\Z"), re.compile(r"\A\S+")
 # The root sign of the book's font doesn't grow (static/fonts/README.md says why).
 TALL_ROOT = re.compile(r"\\sqrt\{(?:[^{}]|\{[^{}]*\})*\\[dt]?frac")
+# The letters of the roles; a letter in an index or exponent only names something else (n_k, W^Q).
+ROLES = {"Q": "query", "q": "query", "K": "key", "k": "key", "V": "value", "v": "value", "S": "score", "A": "weight",
+         "O": "output"}  # fmt: skip
+TOKEN = re.compile(r"<mi>(?P<letter>\w)</mi>|<(?P<closing>/?)(?P<name>\w+)[^>]*?(?P<empty>/?)>")
+SCRIPTS = {"msub", "msup", "msubsup"}
 CONVERTER = LatexToMathML(fancy_error=False)
 
 
@@ -33,7 +38,28 @@ def setup(app: Sphinx) -> None:
 
 def to_mathml(tex: str, *, display: bool) -> str:
     """The MathML element of a piece of TeX; LatexError where it is not understood."""
-    return CONVERTER.convert_with_local_state(tex, displaystyle=display)
+    return with_roles(CONVERTER.convert_with_local_state(tex, displaystyle=display))
+
+
+def with_roles(mathml: str) -> str:
+    """Every letter of a role gets its class, and so its colour; in what is raised or lowered it stays as it is."""
+    above: list[tuple[str, int]] = []  # the open elements, and the number of children that each has so far
+
+    def marked(token: re.Match[str]) -> str:
+        if token["closing"]:
+            above.pop()
+            return token[0]
+        if above:
+            above[-1] = (above[-1][0], above[-1][1] + 1)
+        if token["letter"] is None:
+            if not token["empty"]:
+                above.append((token["name"], 0))
+            return token[0]
+        lowered = any(name in SCRIPTS and children > 1 for name, children in above)
+        role = None if lowered else ROLES.get(token["letter"])
+        return f'<mi class="role-{role}">{token["letter"]}</mi>' if role else token[0]
+
+    return TOKEN.sub(marked, mathml)
 
 
 def _visit_inline(translator: HTML5Translator, node: nodes.math) -> None:

@@ -52,7 +52,6 @@ def formulas(at: dict[str, Any]) -> list[str]:
         few,
         many,
         many,
-        many,
         ratio,
         f"c={cap}",
     ]
