@@ -230,8 +230,20 @@ def test_keyboard_reaches_what_an_output_is_made_of(visit: Any) -> None:
     assert figure.locator(".made").count() == 4 + 12 + 3 + 3 + 3 + 3 + 3 + 1
     page.keyboard.press("Tab")
     assert figure.locator(".answer-sentence").inner_text().startswith("O₁₂ = ")
+    page.wait_for_function("document.querySelector('[aria-live]')?.textContent.startsWith('O₁₂ = ')")
     page.keyboard.press("Tab")
     assert figure.locator(".made").count() == 0
+
+
+@pytest.mark.slow
+def test_number_beyond_the_ends_is_put_right_when_it_is_left(visit: Any) -> None:
+    typed = visit("en.html").locator("#figure-why-sqrt input[type=number]")
+    typed.fill("5000")
+    assert typed.input_value() == "5000"
+    typed.press("Tab")
+    assert typed.input_value() == "1024"
+    typed.fill("")
+    assert typed.get_attribute("aria-invalid") == "true"
 
 
 @pytest.mark.slow

@@ -15,6 +15,8 @@ export class Answer extends HTMLElement {
     [this.picture, this.sentence] = [this.children[1], this.children[2]];
     this.querySelector("details").append(this.table);
     this.addEventListener("input", (event) => this.listen(event));
+    // What was typed beyond the ends is put right when it is left.
+    this.addEventListener("change", ({ target }) => target.dataset.key && this.show(target, true));
     this.addEventListener("click", (event) => event.target.dataset.do && this.press(event.target.dataset.do));
     new ResizeObserver(() => this.picture.clientWidth !== this.drawn && this.update()).observe(this.picture);
     this.update();
@@ -29,7 +31,7 @@ export class Answer extends HTMLElement {
     if (!key) return;
     const value = target.type === "checkbox" ? +target.checked : log ? Math.round(2 ** target.value) : target.valueAsNumber;
     const typed = target.tagName === "SELECT" ? Number(target.value) : value;
-    target.toggleAttribute("aria-invalid", !Number.isFinite(typed));
+    target.setAttribute("aria-invalid", !Number.isFinite(typed));
     if (!Number.isFinite(typed)) return;
     if (!at) return this.change({ [key]: typed });
     const matrix = structuredClone(this.state[key]);
@@ -41,9 +43,15 @@ export class Answer extends HTMLElement {
   change(part) {
     this.state = this.fit({ ...this.state, ...part });
     this.update();
+    this.announce();
+  }
+
+  // Once, when the reader has come to rest: a slider that is drawn along would never stop talking.
+  announce() {
     clearTimeout(this.waiting);
     this.waiting = setTimeout(() => {
       history.replaceState(history.state, "", this.address());
+      for (const sibling of document.querySelectorAll("a.language")) sibling.search = location.search;
       live().textContent = this.sentence.textContent;
     }, 600);
   }
@@ -60,13 +68,13 @@ export class Answer extends HTMLElement {
     this.querySelector(".answer-foot a").href = this.address();
   }
 
-  show(input) {
+  show(input, left = false) {
     const { key, at, log } = input.dataset;
     const [row, column] = at?.split(" ") ?? [];
     const value = at ? this.state[key][row][column] : this.state[key];
     if (input.type === "checkbox") input.checked = value;
     else if (log) [input.value, input.ariaValueText] = [Math.log2(value), thousands(value)];
-    else if (input !== document.activeElement || input.type !== "number") input.value = value;
+    else if (left || input !== document.activeElement || input.type !== "number") input.value = value;
   }
 
   address() {

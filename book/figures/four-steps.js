@@ -109,6 +109,7 @@ class FourSteps extends Answer {
     if (!button) return void (this.sentence.innerHTML = this.summary(A, O));
     const terms = A[i].map((weight, key) => `${aligned(A[i])[key]}·${this.state.v[key][j]}`.replace("-", "−")).join(" + ");
     this.sentence.innerHTML = `<b>O</b>${index(+i + 1)}${index(+j + 1)} = ${terms} = ${aligned([O[i][j]])[0]}`;
+    this.announce();
   }
 
   // The inputs are made anew only where a size changed: else the one that is typed in would lose its focus.
