@@ -62,14 +62,36 @@ def _course() -> None:
 
 
 @app.command()
-def build() -> None:
-    """Build the book into _build/html.
+def build(
+    pdf: Annotated[
+        bool, typer.Option("--pdf", help="Print it too, by the Chromium or Chrome of this machine.")
+    ] = False,
+) -> None:
+    """Build the book into _build/html, in both languages.
 
     Every cell is executed, unless nothing has changed since.
     """
     course = find_course()
     _build_book(course)
-    _say_where([("book", _shown(course.build / "html" / "index.html"))])
+    places = [(f"book, {name}", _shown(path)) for name, path in _editions(course).items()]
+    if pdf:
+        places += [(f"PDF, {name}", _shown(path)) for name, path in _print_book(course).items()]
+    _say_where(places)
+    print("Next: course serve shows it while you write; or put the folder _build/html on any web server.")
+
+
+@app.command()
+def serve(
+    port: Annotated[int, typer.Option(metavar="N", min=1, max=65535, help="Of this machine.")] = 8000,
+) -> None:
+    """Show the book on this machine, and build it again at every change.
+
+    Only this machine can reach it. Ctrl+C ends it.
+    """
+    from course_lib.release.serve import serve_book
+
+    course = find_course()
+    serve_book(course, port, print)
 
 
 @app.command()
@@ -294,6 +316,19 @@ def _build_book(course: Course) -> None:
     with _bar("Building the book, every cell executed"):
         site = build_site(course)
     print(f"Book: built in {site.seconds:.0f} s." if site.rebuilt else "Book: up to date.")
+
+
+def _editions(course: Course) -> dict[str, Path]:
+    from course_lib.release.site import editions_of
+
+    return {edition.language: edition.html / "index.html" for edition in editions_of(course)}
+
+
+def _print_book(course: Course) -> dict[str, Path]:
+    from course_lib.release.pdf import build_pdf
+
+    with _bar("Printing the book"):
+        return build_pdf(course)
 
 
 def _require_problem_sets(course: Course, names: list[str] | None) -> list[str]:

@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import threading
 from collections.abc import Iterator
+from importlib.resources import files
 from pathlib import Path
 from urllib.parse import quote
 
@@ -35,6 +36,11 @@ SEARCHES = {"ko": "search.html", "en": "en/search.html"}
 SCREENS = [(1280, "light"), (1280, "dark"), (360, "light"), (360, "dark")]
 # Written into the theme's templates, out of reach of a catalogue.
 KEPT_IN_ENGLISH = ("Main", "Page", "Toggle primary sidebar", "Toggle secondary sidebar")
+RULES = {
+    "runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
+    "rules": {"label-content-name-mismatch": {"enabled": True}},  # in none of these
+    "resultTypes": ["violations"],
+}
 QUIET = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
 
 
@@ -147,6 +153,24 @@ def test_first_view_is_light(browser: Browser, site: str, language: str, name: s
     page.wait_for_load_state("networkidle")
     assert len(received) <= 25
     assert sum(served_bytes(response) for response in received) <= 300_000
+    page.close()
+
+
+@pytest.mark.parametrize(("language", "name"), [*PAGES, ("ko", "search"), ("en", "search")])
+def test_page_breaks_no_rule_of_accessibility(browser: Browser, site: str, language: str, name: str) -> None:
+    page = browser.new_page()
+    page.goto(site + (SEARCHES[language] if name == "search" else chapter(name, language)))
+    page.evaluate("document.querySelectorAll('details').forEach(details => details.open = true)")
+    page.evaluate((files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8"))
+    for width, scheme in SCREENS:
+        page.set_viewport_size({"width": width, "height": 900})
+        page.emulate_media(color_scheme=scheme)
+        page.wait_for_timeout(400)  # the theme looks again at what scrolls 300 ms after a change of size
+        found = page.evaluate("rules => axe.run(document, rules)", RULES)["violations"]
+        broken = [
+            (rule["id"], node["html"], node["failureSummary"]) for rule in found for node in rule["nodes"]
+        ]
+        assert (width, scheme, broken) == (width, scheme, [])
     page.close()
 
 

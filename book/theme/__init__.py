@@ -11,6 +11,7 @@ from sphinx.application import Sphinx
 from sphinx.config import Config
 
 from . import (
+    accessible,
     bibliography,
     bundle,
     checks,
@@ -37,6 +38,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
         bibliography,
         languages,
         korean_search,
+        accessible,
         bundle,
         hangul,
         entry,
@@ -44,6 +46,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
         part.setup(app)
     app.connect("config-inited", _add_files)
     app.add_css_file("course.css", priority=900)
+    app.add_js_file("course.js", priority=900)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
 
 

@@ -33,11 +33,11 @@ import myst_nb.sphinx_ext
 from jupyter_book.sphinx import build_sphinx
 from sphinx.util.console import nocolor
 nocolor()
-source, output, doctrees, cache, executed, config, toc = sys.argv[1:]
+builder, source, output, doctrees, cache, executed, config, toc = sys.argv[1:]
 myst_nb.sphinx_ext.OUTPUT_FOLDER = executed
 overrides = {"external_toc_path": toc, "latex_individualpages": False, "nb_execution_cache_path": cache}
 result = build_sphinx(source, output, noconfig=True, path_config=config, doctreedir=doctrees,
-                      confoverrides=overrides, warningiserror=True, keep_going=True)
+                      builder=builder, confoverrides=overrides, warningiserror=True, keep_going=True)
 sys.exit(0 if result == 0 else 1)
 """
 # The first import on a machine writes to stderr, which would fail the first chapter with a picture.
@@ -55,7 +55,7 @@ class SiteReport:
 
 
 @dataclass(frozen=True)
-class _Edition:
+class Edition:
     """One language of the book: its source tree, where its pages go, and what is kept of a build."""
 
     language: str
@@ -91,7 +91,7 @@ def build_site(course: Course) -> SiteReport:
     CourseError where a cell fails or the build warns: the warnings in short, and the path of the whole log.
     """
     started = time.monotonic()
-    editions = _editions(course)
+    editions = editions_of(course)
     state = _state(course, editions)
     _remove_stale(course, state)
     due = [edition for edition in editions if not _is_built(course, edition, state)]
@@ -105,14 +105,14 @@ def build_site(course: Course) -> SiteReport:
     )
 
 
-def _editions(course: Course) -> list[_Edition]:
+def editions_of(course: Course) -> list[Edition]:
     """Korean lies at the root of the course, other languages in their folder of `book/`."""
     html = course.build / "html"
-    editions = [_Edition("ko", course.root, html, course.build)]
+    editions = [Edition("ko", course.root, html, course.build)]
     for language in LANGUAGES:
         source = course.root / "book" / language
         if language != "ko" and (source / "_config.yml").is_file():
-            editions.append(_Edition(language, source, html / language, course.build))
+            editions.append(Edition(language, source, html / language, course.build))
     for path in (file for edition in editions for file in edition.settings):
         if not path.is_file():
             raise CourseError(f"The book needs {path}, which is missing. Restore that file and build again.")
@@ -122,7 +122,7 @@ def _editions(course: Course) -> list[_Edition]:
 # What the pages depend on
 
 
-def _state(course: Course, editions: list[_Edition]) -> dict[str, str]:
+def _state(course: Course, editions: list[Edition]) -> dict[str, str]:
     """Digests of what decides the results of cells, the make of every page, and the text of each language."""
     root = course.root
     code = [*_files(root / "course_lib"), root / "requirements.lock"]
@@ -160,7 +160,7 @@ def _version(package: str) -> str:
 # What the last build left
 
 
-def _is_built(course: Course, edition: _Edition, state: dict[str, str]) -> bool:
+def _is_built(course: Course, edition: Edition, state: dict[str, str]) -> bool:
     """Whether the pages of a language are those of its text, after what is stale has been removed."""
     same = _read_state(course).get(edition.language) == state[edition.language]
     return same and (edition.html / "index.html").is_file()
@@ -193,7 +193,7 @@ def _write_state(course: Course, state: dict[str, str]) -> None:
 # Building
 
 
-def _build_all(course: Course, editions: list[_Edition], state: dict[str, str]) -> None:
+def _build_all(course: Course, editions: list[Edition], state: dict[str, str]) -> None:
     """Builds side by side, as cells of one kernel leave processors idle; what has succeeded is noted even so."""
     _run(course, ["-c", WARM_UP], subprocess.DEVNULL)
     done = _read_state(course)
@@ -208,15 +208,20 @@ def _build_all(course: Course, editions: list[_Edition], state: dict[str, str]) 
     _write_state(course, done | built)
     for edition in (edition for edition in editions if edition.language not in built):
         raise CourseError(
-            f"The book ({edition.language}) could not be built: {_warnings(course, edition.log)} "
+            f"The book ({edition.language}) could not be built: {warnings_in(course, edition.log)} "
             f"Correct that and build again; the whole log is {edition.log}."
         )
 
 
-def _build(course: Course, edition: _Edition) -> bool:
+def _build(course: Course, edition: Edition) -> bool:
     """Whether the build succeeded; Sphinx says why not in the log."""
-    folders = [edition.source, edition.html, edition.doctrees, edition.cache, edition.executed]
-    arguments = [str(path) for path in (*folders, *edition.settings)]
+    return run_sphinx(course, edition, "html", edition.html)
+
+
+def run_sphinx(course: Course, edition: Edition, builder: str, output: Path) -> bool:
+    """Whether this builder of Sphinx wrote an edition to `output`; its words go to the edition's log."""
+    folders = [edition.source, output, edition.doctrees, edition.cache, edition.executed]
+    arguments = [builder, *(str(path) for path in (*folders, *edition.settings))]
     with edition.log.open("w", encoding="utf-8") as file:
         return _run(course, ["-c", BUILD, *arguments], file.fileno()) == 0
 
@@ -230,7 +235,7 @@ def _run(course: Course, arguments: list[str], output: int) -> int:
     ).returncode
 
 
-def _warnings(course: Course, log: Path) -> str:
+def warnings_in(course: Course, log: Path) -> str:
     """The first warnings of a log, in one line."""
     lines = COLOUR.sub("", log.read_text(encoding="utf-8", errors="replace")).splitlines()
     found = [line.strip().replace(f"{course.root}{os.sep}", "") for line in lines if WARNING.search(line)]

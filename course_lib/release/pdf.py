@@ -1,0 +1,87 @@
+"""The book as a PDF in each language: all chapters on one page of HTML, printed by the system's Chromium."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from course_lib.course import Course, CourseError
+from course_lib.release.site import Edition, build_site, editions_of, run_sphinx, warnings_in
+
+BROWSERS = (
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+)
+# The last two wait for figures that scripts draw, and leave out the date and address on each sheet.
+PRINT = ("--headless", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
+         "--disable-sync", "--generate-pdf-document-outline", "--virtual-time-budget=20000",
+         "--no-pdf-header-footer")  # fmt: skip
+PATIENCE = 300  # seconds, for a browser that hangs
+LOCAL_FONT = re.compile(r'local\("[^"]*"\),?\s*')
+
+
+def build_pdf(course: Course) -> dict[str, Path]:
+    """The PDF of each language, made anew from the book's pages, which are built first where they are stale.
+
+    CourseError where there is no Chromium, or it prints nothing.
+    """
+    browser = find_browser()
+    build_site(course)
+    with ThreadPoolExecutor() as pool:
+        return dict(pool.map(lambda edition: _print(course, edition, browser), editions_of(course)))
+
+
+def find_browser() -> str:
+    """The system's Chromium or Chrome; CHROMIUM names another one."""
+    for name in (os.environ.get("CHROMIUM", ""), *BROWSERS):
+        if name and (found := shutil.which(name)):
+            return found
+    raise CourseError(
+        "A PDF is printed by Chromium or Chrome, and there is none here. Install it (Debian: apt-get install "
+        "chromium; macOS: brew install --cask google-chrome), or name yours: CHROMIUM=/path/to/chrome"
+    )
+
+
+def _print(course: Course, edition: Edition, browser: str) -> tuple[str, Path]:
+    folder = course.build / "pdf" / edition.language
+    shutil.rmtree(folder, ignore_errors=True)
+    if not run_sphinx(course, edition, "singlehtml", folder):
+        reason = warnings_in(course, edition.log)
+        raise CourseError(
+            f"The PDF ({edition.language}) could not be made: {reason} The whole log is {edition.log}."
+        )
+    page = _prepare(folder)
+    target = course.build / "html" / f"attention-{edition.language}.pdf"
+    target.unlink(missing_ok=True)
+    command = [browser, *PRINT, f"--user-data-dir={folder / 'browser'}", f"--print-to-pdf={target}"]
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
+        command.append("--no-sandbox")  # Chromium refuses its sandbox to root; the page is our own
+    done = subprocess.run(
+        [*command, page.as_uri()], capture_output=True, text=True, timeout=PATIENCE, check=False
+    )
+    if not target.is_file():
+        said = (done.stderr.strip().splitlines() or ["nothing"])[-1]
+        raise CourseError(
+            f"{browser} printed no PDF of {page}; it said: {said}. Open that page in it to see why."
+        )
+    return edition.language, target
+
+
+def _prepare(folder: Path) -> Path:
+    """The page to print: beside its styles, everything unfolded, with a Hangul font that can be embedded."""
+    page = folder / "index.html"
+    for written in folder.glob("book/*/index.html"):
+        # Sphinx writes it into the root document's folder, with addresses as if it lay here.
+        shutil.move(written, page)
+    text = page.read_text(encoding="utf-8")
+    page.write_text(re.sub(r"<details(?! open)", "<details open", text), encoding="utf-8")
+    styles = folder / "_static" / "book.css"
+    # A system's own font may be one that Chromium can only print as pictures of letters.
+    styles.write_text(LOCAL_FONT.sub("", styles.read_text(encoding="utf-8")), encoding="utf-8")
+    return page

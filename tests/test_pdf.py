@@ -1,0 +1,58 @@
+"""The book on paper: tagged, outlined, its letters embedded as letters."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pypdf import PageObject, PdfReader
+
+from course_lib.course import LANGUAGES, CourseError, read_course
+from course_lib.release import pdf
+
+ROOT = Path(__file__).resolve().parents[1]
+WORDS = {"ko": ("가중합", "Softmax over Keys"), "en": ("weighted sum", "Softmax over Keys")}
+
+
+@pytest.fixture(scope="module")
+def editions() -> dict[str, PdfReader]:
+    return {language: PdfReader(path) for language, path in pdf.build_pdf(read_course(ROOT)).items()}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_build_pdf_prints_a_tagged_and_outlined_book(editions: dict[str, PdfReader], language: str) -> None:
+    edition = editions[language]
+    catalog = edition.trailer["/Root"]
+    assert catalog["/MarkInfo"]["/Marked"]
+    assert catalog["/Lang"] == language
+    chapters = len(list((ROOT / "book" / language).glob("*.md")))
+    assert len(edition.outline) >= chapters
+    text = "".join(page.extract_text() for page in edition.pages)
+    for word in WORDS[language]:
+        assert word in text
+    assert "𝑄" in text  # a formula, in the letters of mathematics
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_build_pdf_embeds_letters_as_truetype(editions: dict[str, PdfReader], language: str) -> None:
+    fonts = [font for page in editions[language].pages for font in fonts_of(page)]
+    assert {font["/Subtype"] for font in fonts} == {"/CIDFontType2"}
+    assert all("/FontFile2" in font["/FontDescriptor"] for font in fonts)
+    assert any("STIXTwoMath" in font["/BaseFont"] for font in fonts)
+
+
+def fonts_of(page: PageObject) -> list[dict]:
+    fonts = [font.get_object() for font in page["/Resources"].get("/Font", {}).values()]
+    return [
+        font["/DescendantFonts"][0].get_object() if "/DescendantFonts" in font else font for font in fonts
+    ]
+
+
+def test_find_browser_names_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CHROMIUM", raising=False)
+    monkeypatch.setattr(pdf, "BROWSERS", ("chromium",))
+    with pytest.raises(CourseError, match="apt-get install chromium"):
+        pdf.find_browser()
