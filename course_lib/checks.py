@@ -264,7 +264,7 @@ def call(
     """
     if not callable(function):
         return Outcome(error=NOT_CALLABLE, message=type(function).__name__)
-    given = copy.deepcopy(inputs)
+    given = {name: _copy(value) for name, value in inputs.items()}
     try:
         with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()), _forbidding(forbidden):
             warnings.simplefilter("ignore")
@@ -398,9 +398,20 @@ def agree(first: Outcome, second: Outcome, *, rtol: float, atol: float) -> bool:
     pairs = list(zip(first.values, second.values, strict=False))
     with np.errstate(all="ignore"):  # the largest numbers differ by more than there is
         return len(first.values) == len(second.values) and all(
-            _alike(one, other) and np.allclose(one, other, rtol=rtol, atol=atol, equal_nan=True)
-            for one, other in pairs
+            _alike(one, other) and _near(one, other, rtol, atol) for one, other in pairs
         )
+
+
+def _near(one: np.ndarray, other: np.ndarray, rtol: float, atol: float) -> bool:
+    """What np.allclose says, NaN being equal to itself."""
+    if one.dtype.kind == other.dtype.kind == "f":
+        # Most values are finite and close, or not: that is seen in a quarter of the time.
+        distance = np.abs(one - other)
+        if (distance <= atol + rtol * np.abs(other)).all() and np.isfinite(distance).all():
+            return True
+        if np.isfinite(distance).all() and np.isfinite(other).all():
+            return False
+    return np.allclose(one, other, rtol=rtol, atol=atol, equal_nan=True)
 
 
 def report(verdict: Verdict, language: str, *, hidden: bool = False) -> str:
@@ -573,6 +584,10 @@ def _as_array(result: Any) -> np.ndarray | None:
     except (TypeError, ValueError):
         return None
     return np.array(value) if value.dtype.kind in "biuf" else None
+
+
+def _copy(value: Any) -> Any:
+    return value.copy(order="K") if isinstance(value, np.ndarray) else copy.deepcopy(value)
 
 
 def _not_an_array(result: Any) -> str:

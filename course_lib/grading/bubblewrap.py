@@ -24,7 +24,8 @@ def confined() -> list[str]:
     command += ["--unshare-ipc", "--unshare-net", "--unshare-pid", "--unshare-uts", "--hostname", "room"]
     command += ["--die-with-parent", "--new-session", *_system(), *_interpreter(), *_room()]
     command += ["--remount-ro", "/", "--chdir", "/"]  # what one child leaves there the next would find
-    capabilities = ("CAP_SETUID", "CAP_SETGID", "CAP_SYS_ADMIN", "CAP_KILL") if root else ()
+    # An ordinary user's hold in the user namespace alone that bwrap makes.
+    capabilities = ("CAP_SYS_ADMIN", *(("CAP_SETUID", "CAP_SETGID", "CAP_KILL") if root else ()))
     return [*command, "--cap-drop", "ALL", *(word for name in capabilities for word in ("--cap-add", name))]
 
 

@@ -18,6 +18,7 @@ from course_lib.checks import Outcome, TaskCases, TooMuchMemory, decide, report
 from course_lib.grading.bank import Bank, Task, draw_cases
 from course_lib.grading.outputs import Outputs, error_output, graded_outputs
 from course_lib.grading.rooms import Call, Ended, Lost, Room, Seat, TooLong, TooMuch
+from course_lib.grading.self_contained import is_self_contained
 from course_lib.grading.verdicts import LIMITS
 
 # Each part is drawn so many times: what passes by luck once does not pass all.
@@ -63,14 +64,16 @@ def examine(notebook: Any, student: str, exam: Exam, room: Room) -> Any:
     `notebook` has its graded cells once each, taken from the release. A cell that runs too long or ends its process
     costs what it would have computed; the cells before it are run again in a fresh seat, and the rest goes on.
     """
-    executed = copy.deepcopy(notebook)
+    executed = copy.copy(notebook)
+    executed.metadata = copy.copy(notebook.metadata)
+    executed.cells = [copy.copy(cell) for cell in notebook.cells]
     cells = [cell for cell in executed.cells if cell.cell_type == "code"]
     with closing(_Sitting(student, exam, room, notebook)) as sitting:
         kept = {}
         for count, cell in enumerate(cells, start=1):
             cell.execution_count = count
             if _graded(cell):
-                kept[count] = sitting.keep()
+                kept[count] = sitting.keep(_graded(cell))
             else:
                 cell.outputs = sitting.run(cell.source, count)
         # Hidden inputs enter the room when the last output has left it: no cell can show them.
@@ -86,23 +89,37 @@ def seed_of(exam: Exam, student: str, task: str) -> bytes:
 
 
 @dataclass(frozen=True)
+class _Step:
+    """What a seat did: ran a cell, or noted the state that a task's function is asked in."""
+
+    source: str = ""
+    task: str = ""
+
+
+@dataclass(frozen=True)
 class _Kept:
-    """The state at a graded cell: a process that waits in it, and the cells that led there."""
+    """The state at a graded cell: a process that waits in it, and what led there."""
 
     seat: Seat | None
-    ran: tuple[str, ...]
+    steps: tuple[_Step, ...]
 
 
 class _Sitting:
-    """One submission on its way through its notebook, from seat to seat where one is lost."""
+    """One submission on its way through its notebook, from seat to seat where one is lost.
+
+    Each task is asked in a copy of the process as it was at its graded cell, so that nothing which other cells or
+    tasks do to it counts. A notebook that only computes does nothing to it: one process answers for all its tasks, and
+    of the state at a graded cell the names are enough.
+    """
 
     def __init__(self, student: str, exam: Exam, room: Room, notebook: Any) -> None:
         self.student, self.exam, self.room = student, exam, room
         self.deadline = time.monotonic() + exam.limits.notebook
         self.limits_hit: list[str] = []
         self._lines = {line.strip()[:200] for cell in notebook.cells for line in cell.source.splitlines()}
+        self._together = is_self_contained(_sources(notebook))
         self._outputs = Outputs()
-        self._ran: list[str] = []
+        self._steps: list[_Step] = []
         self._stack = ExitStack()
         self._seat: Seat | None = None
 
@@ -113,22 +130,27 @@ class _Sitting:
         """The outputs of a cell of the student's."""
         try:
             cell = self._seated().run(source, seconds=self._seconds(self.exam.limits.cell))
-            self._seated().ping(seconds=_ANSWER_SECONDS)  # the cell has ended, and not just said so
+            if not self._together:
+                self._seated().ping(seconds=_ANSWER_SECONDS)  # the cell has ended, and not just said so
         except Lost as loss:
             self._leave()
             return [error_output(self._say(loss, self.exam.limits.cell, f"[{count}]"))]
-        self._ran.append(source)
+        self._steps.append(_Step(source))
         return self._outputs.checked(cell.outputs, count)
 
-    def keep(self) -> _Kept:
+    def keep(self, task: str) -> _Kept:
         """The state that the notebook is in, for `judge`."""
         try:
+            if self._together:
+                self._steps.append(_Step(task=task))
+                self._seated().note(task)
+                return _Kept(None, ())
             seat = self._seated().keep()
         except Lost:
             self._leave()
-            return _Kept(None, tuple(self._ran))
+            return _Kept(None, tuple(self._steps))
         self._stack.callback(seat.close)
-        return _Kept(seat, tuple(self._ran))
+        return _Kept(seat, tuple(self._steps))
 
     def judge(self, name: str, kept: _Kept, count: int) -> list[Any]:
         """The outputs of a graded cell: what the function of that name earns in the state that was kept."""
@@ -142,23 +164,34 @@ class _Sitting:
         """What each case gives; after a call that does not come back, the rest of the task is lost."""
         outcomes: list[Outcome] = []
         try:
-            try:
-                if kept.seat is None:
-                    raise Ended("there is no copy")
-                kept.seat.ping(seconds=_ANSWER_SECONDS)
-            except Lost:  # another cell stopped or ended it: the same cells are run again
-                with self._replayed(kept.ran) as seat:
-                    self._ask(seat, task, cases, outcomes)
-            else:
-                self._ask(kept.seat, task, cases, outcomes)
+            with self._asked(kept) as seat:
+                self._ask(seat, task, cases, outcomes)
         except Lost as loss:
+            if self._together:
+                self._leave()
             lost = Outcome(error=self._say(loss, task.seconds or self.exam.limits.call, task.name))
             outcomes += [lost] * (len(cases.cases) - len(outcomes))
         return outcomes
 
+    @contextmanager
+    def _asked(self, kept: _Kept) -> Iterator[Seat]:
+        """Where a task is asked."""
+        if self._together:
+            yield self._seated()
+            return
+        try:
+            if kept.seat is None:
+                raise Ended("there is no copy")
+            kept.seat.ping(seconds=_ANSWER_SECONDS)
+        except Lost:  # another cell stopped or ended it: the same cells are run again
+            with self._replayed(kept.steps) as seat:
+                yield seat
+        else:
+            yield kept.seat
+
     def _ask(self, seat: Seat, task: Task, cases: TaskCases, outcomes: list[Outcome]) -> None:
         questions = [
-            Call(task.name, cases.required, case.inputs, task.way, task.forbidden)
+            Call(task.name, cases.required, case.inputs, task.way, task.forbidden, task.name)
             for case in cases.cases[len(outcomes) :]
         ]
 
@@ -191,15 +224,18 @@ class _Sitting:
     def _seated(self) -> Seat:
         """The seat, or a fresh one in which what ran before has run again."""
         if self._seat is None:
-            self._seat = self._stack.enter_context(self._replayed(self._ran))
+            self._seat = self._stack.enter_context(self._replayed(self._steps))
         return self._seat
 
     @contextmanager
-    def _replayed(self, ran: Sequence[str]) -> Iterator[Seat]:
+    def _replayed(self, steps: Sequence[_Step]) -> Iterator[Seat]:
         with self.room.seat() as seat:
             seat.put(self.exam.files)
-            for source in ran:
-                seat.run(source, seconds=self._seconds(self.exam.limits.cell))
+            for step in steps:
+                if step.task:
+                    seat.note(step.task)
+                else:
+                    seat.run(step.source, seconds=self._seconds(self.exam.limits.cell))
             yield seat
 
     def _leave(self) -> None:
@@ -225,3 +261,8 @@ def _graded(cell: Any) -> str:
     """The task that a cell grades; empty where it is the student's own."""
     metadata = cell.metadata.get("nbgrader", {})
     return str(metadata["grade_id"]) if metadata.get("grade") and not metadata.get("solution") else ""
+
+
+def _sources(notebook: Any) -> list[str]:
+    """Of all cells that run."""
+    return [cell.source for cell in notebook.cells if cell.cell_type == "code" and not _graded(cell)]

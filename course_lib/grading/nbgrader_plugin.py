@@ -24,7 +24,7 @@ from course_lib.course import CourseError, read_course
 from course_lib.grading import lateness
 from course_lib.grading.feedback_page import Mark, Marks, page
 from course_lib.grading.intake import Missing, Unreadable, stage, submissions_in
-from course_lib.grading.notebook import notebook_of, read_notebook, text_of
+from course_lib.grading.notebook import packed, read_notebook, unpacked
 from course_lib.grading.receipts import read_receipts, stamp
 from course_lib.grading.rooms import require_walls
 from course_lib.grading.worker import Unit, begin, end, examine_unit, paper_of
@@ -76,10 +76,10 @@ class RoomExporter(NotebookExporter):
 
     def examine(self, notebook: Any, student: str) -> Any:
         """The executed notebook of a student."""
-        examined = examine_unit(Unit(student, text_of(notebook), self._paper))
+        examined = examine_unit(Unit(student, packed(notebook), self._paper))
         if examined.failure:
             raise ExaminationFailed(f"{student}: {examined.failure}")
-        return notebook_of(examined.notebook)
+        return unpacked(examined.notebook)
 
     def _take_in(self, converter: Any) -> None:
         """Stages what was handed in, away from where it lies, and points nbgrader there."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,14 @@ def read_notebook(path: Path) -> Any:
     return _nbformat().read(path, as_version=4)
 
 
-def notebook_of(text: str) -> Any:
-    """The notebook that `text_of` wrote."""
-    return _nbformat().reads(text, as_version=4)
+def unpacked(text: str) -> Any:
+    """The notebook that `packed` wrote."""
+    return _nbformat().from_dict(json.loads(text))
+
+
+def packed(notebook: Any) -> str:
+    """A notebook's file as a program writes it for programs: on one line, and not looked at before."""
+    return json.dumps(notebook, ensure_ascii=False, separators=(",", ":")) + "\n"
 
 
 def text_of(notebook: Any) -> str:
@@ -44,7 +50,9 @@ def new_cell(kind: str, name: str, source: str, metadata: dict[str, Any]) -> Any
 
 def new_output(kind: str, **fields: Any) -> Any:
     """An output of a cell: "stream", "error", "display_data" or "execute_result"."""
-    return _nbformat().v4.new_output(kind, **fields)
+    if kind in ("display_data", "execute_result"):
+        fields.setdefault("metadata", {})
+    return _nbformat().from_dict({"output_type": kind, **fields})
 
 
 def load_nbformat() -> Any:

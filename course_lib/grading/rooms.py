@@ -5,7 +5,6 @@ What comes out of the room is data, and is treated as if an enemy had written it
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import json
 import os
@@ -15,8 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -37,7 +35,7 @@ from course_lib.grading.usage import Usage
 START_SECONDS = 120.0
 OPEN_SECONDS = 20.0
 KEEP_SECONDS = 5.0
-_IN_LINE = 32 * 2**10  # bytes of questions that wait in a socket
+_TOGETHER = 2**20  # bytes of questions in one message
 # The walls tell the examiner's socket who sent the first message: the process in which a student's code will run.
 _CREDENTIALS = struct.Struct("3i")
 _PID = struct.Struct("!i")
@@ -72,12 +70,13 @@ class Seat:
 
     def __init__(self, channel: socket.socket, usage: Usage | None, limits: Limits) -> None:
         self._channel, self._usage, self._limits = channel, usage, limits
+        self._unread = bytearray()
         self._request = ""
 
     def put(self, files: dict[str, bytes]) -> None:
         """Lays files beside the notebook."""
-        packed = [[name, base64.b64encode(content).decode()] for name, content in files.items()]
-        self._ask({"do": "put", "files": packed}, [], OPEN_SECONDS)
+        contents = [np.frombuffer(content, np.uint8) for content in files.values()]
+        self._ask({"do": "put", "files": list(files)}, contents, OPEN_SECONDS)
 
     def run(self, source: str, *, seconds: float) -> Cell:
         """Runs a cell."""
@@ -113,20 +112,17 @@ class Seat:
     def calls(self, questions: Sequence[Call], *, seconds: Callable[[], float]) -> Iterator[Outcome]:
         """The outcomes of calls, one after another; `seconds` says before each what it may take.
 
-        Small questions wait in the room while the one before is answered: who grades a class pays for every time
-        that two processes take turns.
+        Questions about one function go there together: who grades a class pays for every message.
         """
-        waiting: deque[tuple[str, int]] = deque()
-        asked = iter(questions)
-        following = next(asked, None)
-        while following is not None or waiting:
+        for some in _together(questions):
             left = seconds()
-            while following is not None and (not waiting or _fits(following, waiting)):
-                self._send(*following.request(), left)
-                waiting.append((self._request, following.size))
-                following = next(asked, None)
-            self._request, _ = waiting.popleft()
-            yield _outcome(*self._receive(left))
+            self._send(*_request(some), left)
+            for number in range(len(some)):
+                yield _outcome(*self._receive(left if number == 0 else seconds()))
+
+    def note(self, state: str) -> None:
+        """Keeps what the names of the notebook stand for now; a call with this `state` finds them so."""
+        self._send({"do": "note", "state": state}, [], OPEN_SECONDS)
 
     def forget_peak(self) -> None:
         """Lets `peak_memory` begin anew."""
@@ -164,7 +160,9 @@ class Seat:
 
     def _receive(self, seconds: float) -> tuple[dict[str, Any], list[np.ndarray]]:
         try:
-            header, arrays = wire.receive(self._channel, seconds=seconds, watch=self._watch)
+            header, arrays = wire.receive(
+                self._channel, seconds=seconds, watch=self._watch, unread=self._unread
+            )
         except wire.Silence as error:
             raise TooLong(f"no answer within {seconds:g} s") from error
         except wire.WireError as error:
@@ -187,28 +185,55 @@ class Call:
     inputs: Inputs
     way: Way = PLAIN
     forbidden: Sequence[str] = ()
+    state: str = ""
 
     @property
-    def size(self) -> int:
-        """Its bytes on the way, about."""
-        return 2000 + sum(v.nbytes + 200 for v in self.inputs.values() if isinstance(v, np.ndarray))
+    def about(self) -> tuple[object, ...]:
+        """All of it but its inputs."""
+        return self.name, tuple(self.required), self.way, tuple(self.forbidden), self.state
 
-    def request(self) -> tuple[dict[str, Any], list[np.ndarray]]:
-        """What is sent of it."""
-        arrays = [value for value in self.inputs.values() if isinstance(value, np.ndarray)]
-        places = iter(range(len(arrays)))
-        packed = [
-            [key, {"array": next(places)} if isinstance(value, np.ndarray) else {"value": value}]
-            for key, value in self.inputs.items()
-        ]
-        request: dict[str, Any] = {"do": "call", "name": self.name, "required": list(self.required)}
-        request |= {"inputs": packed, "way": asdict(self.way), "forbidden": list(self.forbidden)}
-        return request, arrays
+    @property
+    def head(self) -> dict[str, Any]:
+        """What is sent of it besides its inputs."""
+        head = {"do": "call", "name": self.name, "required": list(self.required), "state": self.state}
+        return head | {"way": asdict(self.way), "forbidden": list(self.forbidden)}
+
+    @property
+    def arrays(self) -> list[np.ndarray]:
+        return [value for value in self.inputs.values() if isinstance(value, np.ndarray)]
 
 
-def _fits(question: Call, waiting: Iterable[tuple[str, int]]) -> bool:
-    """Whether a socket surely holds it besides those that wait: else two sides could wait for each other."""
-    return question.size + sum(size for _, size in waiting) <= _IN_LINE
+def _together(questions: Sequence[Call]) -> Iterator[list[Call]]:
+    """The questions in groups that fit into one message each."""
+    some: list[Call] = []
+    arrays = size = 0
+    for question in questions:
+        more, bytes_ = len(question.arrays), sum(array.nbytes for array in question.arrays)
+        if some and (
+            arrays + more > wire.MAX_ARRAYS or size + bytes_ > _TOGETHER or question.about != some[0].about
+        ):
+            yield some
+            some, arrays, size = [], 0, 0
+        some.append(question)
+        arrays, size = arrays + more, size + bytes_
+    if some:
+        yield some
+
+
+def _request(questions: list[Call]) -> tuple[dict[str, Any], list[np.ndarray]]:
+    """One message with all of these questions, which differ in their inputs alone."""
+    arrays: list[np.ndarray] = []
+    inputs = []
+    for question in questions:
+        packed: list[list[Any]] = []
+        for name, value in question.inputs.items():
+            if isinstance(value, np.ndarray):
+                packed.append([name, {"array": len(arrays)}])
+                arrays.append(value)
+            else:
+                packed.append([name, {"value": value}])
+        inputs.append(packed)
+    return questions[0].head | {"inputs": inputs}, arrays
 
 
 def _outcome(header: dict[str, Any], values: list[np.ndarray]) -> Outcome:

@@ -26,7 +26,7 @@ from course_lib.grading.intake import (
     repair,
     submissions_in,
 )
-from course_lib.grading.notebook import read_notebook, text_of
+from course_lib.grading.notebook import packed, read_notebook
 from course_lib.grading.receipts import stamp
 from course_lib.grading.recorder import Entry, Recorder, Result, is_registered
 from course_lib.grading.report import Item, Report, Status, StudentReport
@@ -189,7 +189,7 @@ class _Run:
         notebook = repair(parse_submission(handed_in.name, handed_in.content), self.released)
         notebook.metadata = self.released.metadata  # its kernel is the course's, whatever was named
         self.under_way[student] = _Taken(handed_in, _digest(handed_in), self._answers(notebook), before)
-        return Unit(student, text_of(notebook), self.paper.digest)
+        return Unit(student, packed(notebook), self.paper.digest)
 
     def _answers(self, notebook: Any) -> dict[str, bool]:
         """The cells with an answer, by id: whether the answer is what was released."""

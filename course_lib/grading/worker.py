@@ -15,7 +15,7 @@ import signal
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import astuple, dataclass, field
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from hashlib import sha256
 from multiprocessing.connection import wait
 from multiprocessing.util import Finalize
@@ -28,7 +28,7 @@ import course_lib
 from course_lib.course import Course
 from course_lib.grading.bank import load_bank_text
 from course_lib.grading.examiner import Exam, Limits, examine
-from course_lib.grading.notebook import notebook_of, text_of
+from course_lib.grading.notebook import packed, unpacked
 from course_lib.grading.rooms import Room, RoomError
 from course_lib.grading.secret import secret_of
 from course_lib.grading.verdicts import Verdict, limits_hit, read_verdicts
@@ -57,7 +57,7 @@ class Paper:
     library: str  # a digest: a worker with another library would give other marks
     limits: Limits = field(default_factory=Limits)
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """The paper's name among others."""
         return sha256(repr(astuple(self)).encode()).hexdigest()
@@ -151,7 +151,7 @@ def _threads() -> ThreadPoolExecutor:
 def _examine(unit: Unit) -> Examined:
     paper = _papers[unit.paper]
     exam = _exam_of(paper.digest)
-    notebook = notebook_of(unit.notebook)
+    notebook = unpacked(unit.notebook)
     modules = _modules(exam, notebook)
     for last_try in (False, True):
         room = _room(modules, walls=paper.walls)
@@ -167,7 +167,7 @@ def _examine(unit: Unit) -> Examined:
 def _examine_in(room: Room, notebook: Any, student: str, exam: Exam) -> Examined:
     try:
         executed = examine(notebook, student, exam, room)
-        text = text_of(executed)
+        text = packed(executed)
     except RoomError:
         raise
     except Exception as error:  # whatever a submission makes of it: the class goes on

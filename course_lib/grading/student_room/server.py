@@ -37,7 +37,7 @@ def main(arguments: str) -> None:
     given = json.loads(arguments)
     control = socket.socket(fileno=given["control"])
     if given["walls"]:
-        walls.hide_memory()
+        walls.prepare()
     shell = _warm_up(given["modules"])
     children = _Children(shell, walls.Limits(**given["limits"]), given["home"], walled=given["walls"])
     control.sendall(b"r")
@@ -54,14 +54,14 @@ def main(arguments: str) -> None:
 
 
 def _warm_up(modules: list[str]) -> Shell:
-    import numpy as np
-
+    """A shell in which all has run once that children will need: what is loaded here, none of them loads."""
     for name in modules:
         __import__(name)
     shell = Shell()
-    shell.run("import matplotlib.pyplot as plt; plt.plot([1, 2]); plt.show()")
-    shell.run("raise ValueError")
-    np.linalg.svd(np.eye(3))
+    for source in _WARMING:
+        shell.run(source)
+    _reseed()
+    _speak(shell)
     shell.shell.reset(new_session=True)
     shell.left = MAX_OUTPUT
     gc.collect()
@@ -69,87 +69,82 @@ def _warm_up(modules: list[str]) -> Shell:
     return shell
 
 
+def _speak(shell: Shell) -> None:
+    """Says and hears a message."""
+    one, other = socket.socketpair()
+    with one, other:
+        _Child(shell, one).say(call(lambda x: x, ("x",), {"x": shell.shell.user_ns["x"]}))
+        wire.receive(other)
+
+
+_WARMING = (
+    "import matplotlib.pyplot as plt; plt.plot([1, 2]); plt.show()",
+    "raise ValueError",
+    "import io; import numpy as np; np.linalg.svd(np.eye(3)); x = np.ones(3)",
+    "file = io.BytesIO(); np.savez_compressed(file, x=x); file.seek(0); np.load(file)['x'].sum()",
+    "print(x)",
+)
+
+
 class _Children:
-    """The children of the warm parent: each is known by the pid of the process that the parent waits for."""
+    """The children of the warm parent, each known by its pid: with walls, the first process of its namespace."""
 
     def __init__(self, shell: Shell, limits: walls.Limits, home: str, *, walled: bool) -> None:
         self.shell, self.limits, self.home, self.walled = shell, limits, home, walled
-        self.first: dict[int, int] = {}  # by that pid: the process that runs the student's code
+        self.open_now: set[int] = set()
+        self.own_processes = os.open("/proc/self/ns/pid", os.O_RDONLY) if walled else -1
 
     def open(self, channel: int) -> int:
         """Starts a child that answers on this socket."""
-        pid, first = self._open_walled(channel) if self.walled else self._open_plain(channel)
+        pid = walls.fork_apart(self.own_processes) if self.walled else os.fork()
+        if pid == 0:
+            try:
+                self._serve(channel)
+            finally:
+                os._exit(1)
         os.close(channel)
-        self.first[pid] = first
+        self.open_now.add(pid)
         return pid
 
     def end(self, pid: int) -> None:
         """Ends a child with everything that it started, whatever it did."""
-        first = self.first.pop(pid, None)
-        if first is None:
+        if pid not in self.open_now:
             return
+        self.open_now.remove(pid)
+        # It was not waited for yet: so the number is still that process's, and nobody else's.
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)  # of a first process: the kernel ends all others of its namespace
         if not self.walled:
             with contextlib.suppress(OSError):
                 os.killpg(pid, signal.SIGKILL)
             shutil.rmtree(f"{self.home}-{pid}", ignore_errors=True)
         with contextlib.suppress(ChildProcessError):
-            # It still waits: so the number of the first process is still that process's, and nobody else's.
-            if os.waitpid(pid, os.WNOHANG)[0] == 0:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(first, signal.SIGKILL)  # the kernel ends all others of its PID namespace
-                os.waitpid(pid, 0)
+            os.waitpid(pid, 0)
 
     def end_all(self) -> None:
-        for pid in list(self.first):
+        for pid in list(self.open_now):
             self.end(pid)
 
-    def _open_walled(self, channel: int) -> tuple[int, int]:
-        reading, writing = os.pipe()
-        pid = os.fork()
-        if pid:
-            os.close(writing)
-            told = os.read(reading, _PID.size)
-            os.close(reading)
-            return pid, _PID.unpack(told)[0] if told else pid
+    def _serve(self, channel: int) -> None:
+        os.setsid()  # else a signal to the process group reaches the parent
+        home = self.home if self.walled else f"{self.home}-{os.getpid()}"
+        examiner = _settle(channel, home)
         try:
-            os.setsid()  # else a signal to the process group reaches the parent
-            walls.enter_namespaces(self.limits, self.home)
-            first = os.fork()
-            if first:
-                _wait_for(first, writing)
-            examiner = _settle(channel, self.home)
-            walls.close_in(self.limits, self.home)
-            _serve(self.shell, examiner)
+            if self.walled:
+                walls.enter_namespaces(self.limits, home)
+                walls.close_in(self.limits, home)
+            else:
+                self._move_in(home)
         except BaseException as error:
-            with contextlib.suppress(Exception):
-                wire.send(socket.socket(fileno=channel), {"broken": f"{type(error).__name__}: {error}"})
-        finally:
-            os._exit(1)
+            wire.send(examiner, {"broken": f"{type(error).__name__}: {error}"})
+            raise
+        _serve(self.shell, examiner)
 
-    def _open_plain(self, channel: int) -> tuple[int, int]:
-        pid = os.fork()
-        if pid:
-            return pid, pid
-        try:
-            os.setsid()  # it is ended with all that it starts
-            home = f"{self.home}-{os.getpid()}"
-            os.mkdir(home)
-            examiner = _settle(channel, home)
-            os.chdir(home)
-            with contextlib.suppress(OSError, ValueError):  # what a system does not limit
-                walls.limit(self.limits)
-            _serve(self.shell, examiner)
-        finally:
-            os._exit(0)
-
-
-def _wait_for(first: int, writing: int) -> None:
-    """Tells the parent which process is the first, and lives as long as it and its namespaces."""
-    os.write(writing, _PID.pack(first))
-    os.closerange(0, 4096)  # the examiner hears at once when the child's end of the channel closes
-    with contextlib.suppress(OSError):
-        os.waitpid(first, 0)
-    os._exit(0)
+    def _move_in(self, home: str) -> None:
+        os.mkdir(home)
+        os.chdir(home)
+        with contextlib.suppress(OSError, ValueError):  # what a system does not limit
+            walls.limit(self.limits)
 
 
 def _settle(channel: int, home: str) -> socket.socket:
@@ -180,6 +175,7 @@ class _Child:
 
     def __init__(self, shell: Shell, examiner: socket.socket) -> None:
         self.shell, self.examiner, self.request = shell, examiner, ""
+        self.states: dict[str, dict[str, Any]] = {}
 
     def answer(self, request: dict[str, Any], arrays: list[Any]) -> None:
         self.request = request["id"]
@@ -190,8 +186,10 @@ class _Child:
             self.call(request, arrays)
         elif request["do"] == "keep":
             self.keep()
+        elif request["do"] == "note":
+            self.states[request["state"]] = dict(self.shell.shell.user_ns)
         else:
-            _put(request.get("files", []))
+            _put(request.get("files", []), arrays)
             self.reply({"done": True})
 
     def reply(self, header: dict[str, Any], arrays: list[Any] | None = None) -> None:
@@ -214,21 +212,29 @@ class _Child:
             self.reply({"kept": True})
 
     def call(self, request: dict[str, Any], arrays: list[Any]) -> None:
-        """Calls the student's function and sends what came of it."""
-        inputs = {
-            name: arrays[packed["array"]] if "array" in packed else packed["value"]
-            for name, packed in request["inputs"]
-        }
-        before = sys.stdout
-        sys.stdout = _Nowhere()
-        try:
-            function = self.shell.shell.user_ns[request["name"]]
-            way, forbidden = way_of(request["way"]), request["forbidden"]
-            outcome = call(function, tuple(request["required"]), inputs, way=way, forbidden=forbidden)
-        except KeyError:
-            outcome = Outcome(error="NameError")
-        finally:
-            sys.stdout = before
+        """Calls the student's function on each of the inputs, and sends what came of each."""
+        names = self.shell.shell.user_ns
+        if request["state"] in self.states:
+            names.clear()
+            names.update(self.states[request["state"]])
+        way, required, forbidden = way_of(request["way"]), tuple(request["required"]), request["forbidden"]
+        for packed in request["inputs"]:
+            inputs = {
+                name: arrays[value["array"]] if "array" in value else value["value"] for name, value in packed
+            }
+            before = sys.stdout
+            sys.stdout = _Nowhere()
+            try:
+                function = names[request["name"]]
+                outcome = call(function, required, inputs, way=way, forbidden=forbidden)
+            except KeyError:
+                outcome = Outcome(error="NameError")
+            finally:
+                sys.stdout = before
+            self.say(outcome)
+
+    def say(self, outcome: Outcome) -> None:
+        """Sends an outcome."""
         header = {
             "error": outcome.error,
             "changed": outcome.changed,
@@ -248,12 +254,10 @@ class _Nowhere(io.TextIOBase):
         return len(text)
 
 
-def _put(files: list[list[str]]) -> None:
-    import base64
-
-    for name, content in files:
+def _put(names: list[str], contents: list[Any]) -> None:
+    for name, content in zip(names, contents, strict=True):
         with open(os.path.join(os.environ["HOME"], os.path.basename(name)), "wb") as file:
-            file.write(base64.b64decode(content))
+            file.write(content)
 
 
 def _reseed() -> None:

@@ -13,6 +13,7 @@ import resource
 import struct
 import sys
 from dataclasses import dataclass
+from functools import cache
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -34,15 +35,35 @@ class Limits:
     cpu_seconds: int = 300
 
 
+def fork_apart(own_processes: int) -> int:
+    """Like os.fork, but the child is the first process of a PID namespace of its own.
+
+    `own_processes` is a descriptor of the caller's namespace, to which its next children belong again.
+    """
+    _call("unshare", CLONE_NEWPID)
+    try:
+        pid = os.fork()
+    except OSError:
+        _call("setns", own_processes, CLONE_NEWPID)
+        raise
+    if pid:
+        _call("setns", own_processes, CLONE_NEWPID)
+    return pid
+
+
 def enter_namespaces(limits: Limits, home: str) -> None:
-    """A network, process list, IPC and mounts of its own. The caller must fork: its child is the first process."""
+    """IPC and mounts of its own. It has no network either: the warm parent has none, and no socket can be made."""
     ordinary = os.geteuid() != 0
     uid, gid = os.geteuid(), os.getegid()
-    flags = CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWPID | CLONE_NEWNET
-    _call("unshare", flags | (CLONE_NEWUSER if ordinary else 0))
+    _call("unshare", CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | (CLONE_NEWUSER if ordinary else 0))
     if ordinary:
         _call("prctl", PR_SET_DUMPABLE, 1, 0, 0, 0)  # else /proc/self belongs to root
         _map_to_itself(uid, gid)
+    _mount_own(limits, home)
+
+
+def _mount_own(limits: Limits, home: str) -> None:
+    """Empty folders to write into, each of a limited size, and nothing of /proc."""
     _call("mount", b"none", b"/", None, MS_REC | MS_PRIVATE, None)
     size = f"size={limits.disk},nr_inodes=4096,mode=0777".encode()
     for place in (home, "/tmp", "/dev/shm"):
@@ -68,7 +89,6 @@ def places_below_tmp() -> dict[str, str]:
 
 def close_in(limits: Limits, home: str) -> None:
     """The rest, in the first process of the namespaces: limits, uid, no way back."""
-    os.setsid()  # else a signal to the process group reaches the process that waits for this one
     os.chdir(home)
     limit(limits)
     if os.geteuid() == 0:
@@ -83,8 +103,10 @@ def close_in(limits: Limits, home: str) -> None:
     _forbid_system_calls()
 
 
-def hide_memory() -> None:
-    """Keeps other processes of this uid from reading this one's memory."""
+def prepare() -> None:
+    """In the warm parent: keeps processes of its uid from reading its memory, and makes once what each child needs."""
+    if platform.machine() in _FORBIDDEN:
+        _filter()
     _call("prctl", PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
@@ -167,36 +189,52 @@ _NEW_NAMESPACES = (
 
 def _forbid_system_calls() -> None:
     """A seccomp filter: the calls above fail with EPERM, here and in every process that starts from here."""
+    program = _filter()
+    code = ctypes.create_string_buffer(program, len(program))
+    filter_ = struct.pack("HxxxxxxQ", len(program) // _LINE.size, ctypes.addressof(code))
+    _call("prctl", PR_SET_SECCOMP, 2, ctypes.create_string_buffer(filter_, len(filter_)), 0, 0)
+
+
+# BPF: load a word, compare it, look at its bits, answer.
+_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _ANSWER = 0x20, 0x15, 0x35, 0x45, 0x06
+_LINE = struct.Struct("HBBI")
+_NUMBER, _MACHINE, _FIRST_ARGUMENT = 0, 4, 16  # offsets in what a filter sees; of the argument its lower half
+
+
+@cache
+def _filter() -> bytes:
+    """The program of the filter for this machine."""
     machine = platform.machine()
     if machine not in _FORBIDDEN:
         raise OSError(f"no list of system calls for {machine}")
-    load, equal, any_bit, answer = 0x20, 0x15, 0x45, 0x06  # BPF: ld abs, jeq, jset, ret
-    program = [
-        (load, 0, 0, 4),  # the architecture
-        (equal, 1, 0, _AUDIT_ARCH[machine]),
-        (answer, 0, 0, _KILL),
-        (load, 0, 0, 0),  # the call's number
-        (0x35, 0, 1, 0x40000000),  # x32 numbers alias others
-        (answer, 0, 0, _EPERM),
-        (equal, 0, 1, _CLONE3),  # its flags lie in memory: libc falls back to clone
-        (answer, 0, 0, _ENOSYS),
-    ]
+    lines = [*_only_known_numbers(_AUDIT_ARCH[machine])]
     for number in _FORBIDDEN[machine].values():
-        program += [(equal, 0, 1, number), (answer, 0, 0, _EPERM)]
+        lines += [(_EQUAL, 0, 1, number), (_ANSWER, 0, 0, _EPERM)]
     for number in _OWN[machine].values():
-        program += [(equal, 0, 4, number), (load, 0, 0, 16), (equal, 1, 0, 0)]
-        program += [(answer, 0, 0, _EPERM), (answer, 0, 0, _ALLOW)]
-    program += [
-        (equal, 0, 3, _CLONE[machine]),
-        (load, 0, 0, 16),  # the first argument, its lower half: the flags
-        (any_bit, 0, 1, _NEW_NAMESPACES),
-        (answer, 0, 0, _EPERM),
-        (answer, 0, 0, _ALLOW),
+        lines += [(_EQUAL, 0, 4, number), (_LOAD, 0, 0, _FIRST_ARGUMENT), (_EQUAL, 1, 0, 0)]
+        lines += [(_ANSWER, 0, 0, _EPERM), (_ANSWER, 0, 0, _ALLOW)]
+    lines += [
+        (_EQUAL, 0, 3, _CLONE[machine]),
+        (_LOAD, 0, 0, _FIRST_ARGUMENT),
+        (_ANY_BIT, 0, 1, _NEW_NAMESPACES),
+        (_ANSWER, 0, 0, _EPERM),
+        (_ANSWER, 0, 0, _ALLOW),
     ]
-    code = b"".join(struct.pack("HBBI", *line) for line in program)
-    buffer = ctypes.create_string_buffer(code, len(code))
-    filter_ = struct.pack("HxxxxxxQ", len(program), ctypes.addressof(buffer))
-    _call("prctl", PR_SET_SECCOMP, 2, ctypes.create_string_buffer(filter_, len(filter_)), 0, 0)
+    return b"".join(_LINE.pack(*line) for line in lines)
+
+
+def _only_known_numbers(architecture: int) -> list[tuple[int, int, int, int]]:
+    """The filter's head: another architecture ends the process, and numbers that alias others fail."""
+    return [
+        (_LOAD, 0, 0, _MACHINE),
+        (_EQUAL, 1, 0, architecture),
+        (_ANSWER, 0, 0, _KILL),
+        (_LOAD, 0, 0, _NUMBER),
+        (_AT_LEAST, 0, 1, 0x40000000),  # x32
+        (_ANSWER, 0, 0, _EPERM),
+        (_EQUAL, 0, 1, _CLONE3),  # its flags lie in memory: libc falls back to clone
+        (_ANSWER, 0, 0, _ENOSYS),
+    ]
 
 
 def _call(name: str, *arguments: object) -> None:

@@ -5,7 +5,6 @@ What arrives is believed only as far as its bytes reach; whatever is wrong with 
 
 from __future__ import annotations
 
-import io
 import json
 import math
 import re
@@ -27,6 +26,7 @@ NUMERIC = "biuf"
 _SIZES = struct.Struct("!II")
 _SIZE = struct.Struct("!Q")
 _PART = 2**20
+_AHEAD = 2**16  # bytes that are taken at once where more than one message may be
 _WATCH_SECONDS = 0.1
 # The header that NumPy writes for plain numbers, and no other: no expression of somebody else's is evaluated.
 _NPY = re.compile(
@@ -63,29 +63,34 @@ def send(
 
 
 def receive(
-    channel: socket.socket, *, seconds: float | None = None, watch: Callable[[], None] | None = None
+    channel: socket.socket,
+    *,
+    seconds: float | None = None,
+    watch: Callable[[], None] | None = None,
+    unread: bytearray | None = None,
 ) -> tuple[dict[str, Any], list[np.ndarray]]:
     """The next message, of which all has to come within `seconds`. WireError where it is no message.
 
-    `watch` is called from time to time while it does not come.
+    `watch` is called from time to time while it does not come. With `unread`, more may be taken from the channel than
+    this message, and is left there for the next.
     """
-    deadline = _Deadline(seconds, watch)
-    header_size, count = _SIZES.unpack(_read(channel, _SIZES.size, deadline))
+    incoming = _Incoming(channel, _Deadline(seconds, watch), unread)
+    header_size, count = _SIZES.unpack(incoming.read(_SIZES.size))
     if header_size > MAX_HEADER or count > MAX_ARRAYS:
         raise WireError(f"a message of {header_size} bytes with {count} arrays is too large")
     try:
-        header = json.loads(_read(channel, header_size, deadline))
+        header = json.loads(incoming.read(header_size))
     except (ValueError, RecursionError) as error:
         raise WireError("the header is not JSON") from error
     if not isinstance(header, dict):
         raise WireError("the header is not an object")
     arrays, left = [], MAX_BYTES
     for _ in range(count):
-        (size,) = _SIZE.unpack(_read(channel, _SIZE.size, deadline))
+        (size,) = _SIZE.unpack(incoming.read(_SIZE.size))
         if size > left:
             raise WireError(f"arrays of more than {MAX_BYTES} bytes are too large")
         left -= size
-        arrays.append(_unpack(_read(channel, size, deadline)))
+        arrays.append(_unpack(incoming.read(size)))
     return header, arrays
 
 
@@ -126,29 +131,40 @@ def _write(channel: socket.socket, data: memoryview, deadline: _Deadline) -> Non
         data = data[sent:]
 
 
-def _read(channel: socket.socket, size: int, deadline: _Deadline) -> bytes:
-    data = bytearray()
-    while len(data) < size:
-        try:
-            part = channel.recv(min(size - len(data), _PART), socket.MSG_DONTWAIT)
-        except BlockingIOError:
-            deadline.wait(channel, select.POLLIN)
-            continue
-        except OSError as error:
-            raise WireError(f"the other side is gone ({error})") from error
-        if not part:
-            raise WireError("the other side is gone")
-        data += part
-    return bytes(data)
+class _Incoming:
+    """The bytes of one message, as they come."""
+
+    def __init__(self, channel: socket.socket, deadline: _Deadline, unread: bytearray | None) -> None:
+        self.channel, self.deadline = channel, deadline
+        self.data = bytearray() if unread is None else unread
+        self.ahead = 0 if unread is None else _AHEAD
+
+    def read(self, size: int) -> bytes:
+        """The next so many bytes."""
+        while len(self.data) < size:
+            try:
+                wanted = max(size - len(self.data), self.ahead)
+                part = self.channel.recv(min(wanted, _PART), socket.MSG_DONTWAIT)
+            except BlockingIOError:
+                self.deadline.wait(self.channel, select.POLLIN)
+                continue
+            except OSError as error:
+                raise WireError(f"the other side is gone ({error})") from error
+            if not part:
+                raise WireError("the other side is gone")
+            self.data += part
+        taken = bytes(self.data[:size])
+        del self.data[:size]
+        return taken
 
 
 def _pack(array: np.ndarray) -> bytes:
     if array.dtype.kind not in NUMERIC or array.nbytes > MAX_BYTES:
         raise WireError(f"an array of dtype {array.dtype} and {array.nbytes} bytes is not sent")
-    buffer = io.BytesIO()
-    plain = np.ascontiguousarray(array).reshape(array.shape)
-    np.lib.format.write_array(buffer, plain, version=(1, 0), allow_pickle=False)
-    return buffer.getvalue()
+    # What np.lib.format writes, in a quarter of its time.
+    head = f"{{'descr': '{array.dtype.str}', 'fortran_order': False, 'shape': {array.shape}, }}".encode()
+    head += b" " * (-(len(head) + 11) % 64) + b"\n"
+    return b"\x93NUMPY\x01\x00" + len(head).to_bytes(2, "little") + head + array.tobytes()
 
 
 def _unpack(data: bytes) -> np.ndarray:

@@ -1,0 +1,136 @@
+"""Which notebooks only compute: whatever of them runs or is called leaves everything else as it was.
+
+Such a notebook needs no copy of its process for each task. The answer comes from the very text that runs, and is given
+outside of the student's room. It is "no" for all that is not known to be harmless; that costs time and nothing else.
+"""
+
+from __future__ import annotations
+
+import ast
+import symtable
+from collections.abc import Iterable, Iterator, Sequence
+
+_MODULES = frozenset(
+    ("numpy", "numpy.linalg", "math", "itertools", "torch", "torch.nn", "torch.nn.functional", "torch.linalg")
+)
+_OURS = {"course_lib.checks": frozenset(("load",))}
+_BUILTIN_WORDS = """
+    abs all any bool complex dict divmod enumerate float frozenset int isinstance iter len list map
+    max min next pow print range repr reversed round set slice sorted str sum tuple zip
+    ArithmeticError AssertionError Exception IndexError KeyError LookupError NotImplementedError
+    RuntimeError TypeError ValueError ZeroDivisionError
+"""
+# They compute, look, or change nothing but the object before the dot.
+_ATTRIBUTE_WORDS = """
+    T H mT abs absolute accumulate add all allclose amax amin any append arange argmax argmin
+    argpartition argsort array array_equal array_split asarray ascontiguousarray as_tensor astype
+    atleast_1d atleast_2d atleast_3d bfloat16 bincount block bmm bool bool_ broadcast_arrays
+    broadcast_shapes broadcast_tensors broadcast_to cat ceil chain chunk clamp clip clone
+    column_stack combinations concat concatenate contiguous copy cos cosh count_nonzero cpu cumprod
+    cumsum detach device diag diagonal diff dim divide dot double dtype einsum empty empty_like eps
+    equal errstate exp exp2 expand expand_dims expm1 extend eye finfo flatten flip float float16
+    float32 float64 floor fmax fmin full full_like functional gather greater greater_equal half
+    hstack identity iinfo index indices inf inner insert int int32 int64 is_floating_point isclose
+    isfinite isinf isnan isneginf isqrt item items itemsize ix_ keys kron less less_equal linalg
+    linspace log log10 log1p log2 log_softmax logaddexp logical_and logical_not logical_or
+    logical_xor logsumexp long masked_fill matmul matrix_transpose max maximum mean meshgrid min
+    minimum mm mod moveaxis movedim multiply nan nan_to_num nanmax nanmin nansum ndarray ndim
+    ndindex newaxis nn no_grad nonzero norm not_equal numel numpy ones ones_like outer pad
+    permutations permute pi pop pow power prod product promote_types ravel reciprocal relu repeat
+    repeat_interleave reshape result_type roll rollaxis round rsqrt shape sigmoid sign sin size
+    softmax sort split sqrt square squeeze stack std subtract sum swapaxes swapdims take
+    take_along_axis tan tanh tensor Tensor tensordot tile to tolist topk trace transpose tri tril
+    tril_indices triu triu_indices true_divide type_as unbind unflatten unique unsqueeze values var
+    vdot view vstack where zeros zeros_like
+"""
+_BUILTINS, _ATTRIBUTES = frozenset(_BUILTIN_WORDS.split()), frozenset(_ATTRIBUTE_WORDS.split())
+_CONTEXTS = frozenset(("errstate", "no_grad"))  # what they set is set back
+_NODES = (
+    ast.Module, ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop, ast.alias, ast.arguments, ast.arg,
+    ast.keyword, ast.comprehension, ast.withitem, ast.FunctionDef, ast.Return, ast.Assign, ast.AugAssign,
+    ast.AnnAssign, ast.For, ast.While, ast.If, ast.With, ast.Raise, ast.Assert, ast.Import, ast.ImportFrom, ast.Expr,
+    ast.Pass, ast.Break, ast.Continue, ast.BoolOp, ast.NamedExpr, ast.BinOp, ast.UnaryOp, ast.Lambda, ast.IfExp,
+    ast.Dict, ast.Set, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Compare, ast.Call,
+    ast.FormattedValue, ast.JoinedStr, ast.Constant, ast.Attribute, ast.Subscript, ast.Starred, ast.Name, ast.List,
+    ast.Tuple, ast.Slice,
+)  # fmt: skip
+
+
+def is_self_contained(sources: Sequence[str]) -> bool:
+    """Whether cells with these sources only define functions that compute, and call them.
+
+    Functions may read each other, modules and constants, but nothing that could change between two calls.
+    """
+    try:
+        trees = [ast.parse(source) for source in sources]
+        if not all(_harmless(node) for tree in trees for node in ast.walk(tree)):
+            return False
+        steady, changing = _bound(trees)
+        tables = [symtable.symtable(source, "<cell>", "exec") for source in sources]
+        by_cells = {name for table in tables for name in _taken(table)}
+        by_functions = {name for table in tables for inner in _below(table) for name in _taken(inner)}
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    known = by_cells <= steady | changing | _BUILTINS and by_functions <= (steady - changing) | _BUILTINS
+    # Names with underscores are the interpreter's, or stand for what a cell before gave.
+    return known and not any(name.startswith("_") for name in steady | changing)
+
+
+def _harmless(node: ast.AST) -> bool:
+    if isinstance(node, ast.Attribute):
+        return isinstance(node.ctx, ast.Load) and node.attr in _ATTRIBUTES
+    if isinstance(node, ast.FunctionDef):
+        defaults = [*node.args.defaults, *filter(None, node.args.kw_defaults)]
+        return not node.decorator_list and all(_is_constant(default) for default in defaults)
+    if isinstance(node, ast.Import):
+        return all(alias.name in _MODULES for alias in node.names)
+    if isinstance(node, ast.ImportFrom):
+        known = _OURS.get(node.module or "", _ATTRIBUTES if node.module in _MODULES else frozenset())
+        return node.level == 0 and all(alias.name in known for alias in node.names)
+    if isinstance(node, ast.withitem):
+        call = node.context_expr
+        return (
+            isinstance(call, ast.Call)
+            and isinstance(call.func, ast.Attribute)
+            and call.func.attr in _CONTEXTS
+            and node.optional_vars is None
+        )
+    return isinstance(node, _NODES)
+
+
+def _is_constant(node: ast.AST) -> bool:
+    return isinstance(node.operand if isinstance(node, ast.UnaryOp) else node, ast.Constant)
+
+
+def _bound(trees: Iterable[ast.Module]) -> tuple[set[str], set[str]]:
+    """The names that cells bind: to functions, modules and constants, and to what may change in place."""
+    steady: set[str] = set()
+    changing: set[str] = set()
+    for statement in (statement for tree in trees for statement in tree.body):
+        if isinstance(statement, (ast.Import, ast.ImportFrom)):
+            steady |= {alias.asname or alias.name.split(".")[0] for alias in statement.names}
+            if isinstance(statement, ast.ImportFrom) and statement.module in _OURS:
+                changing |= {alias.asname or alias.name for alias in statement.names}
+        elif isinstance(statement, ast.FunctionDef):
+            steady.add(statement.name)
+        else:
+            names = {
+                n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+            }
+            constant = isinstance(statement, ast.Assign) and _is_constant(statement.value)
+            (steady if constant else changing).update(names)
+    return steady, changing
+
+
+def _below(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
+    """The functions in it, and those in them."""
+    for inner in table.get_children():
+        yield inner
+        yield from _below(inner)
+
+
+def _taken(table: symtable.SymbolTable) -> Iterator[str]:
+    """The names that come from outside: of a cell, from other cells and the interpreter; of a function, from cells."""
+    for symbol in table.get_symbols():
+        if symbol.is_global() or (table.get_type() == "module" and symbol.is_referenced()):
+            yield symbol.get_name()

@@ -1,0 +1,98 @@
+"""Which notebooks may have all their tasks asked in one process: those that can do nothing to it."""
+
+from __future__ import annotations
+
+import ast
+import json
+from pathlib import Path
+
+import pytest
+from attack_suite import FOLDER, load_attacks
+
+from course_lib.grading.self_contained import is_self_contained
+
+ROOT = Path(__file__).parents[1]
+COMPUTES = (
+    "import numpy as np\nfrom course_lib.checks import load\ncheck = load('cases.npz', language='en')",
+    "def a(x, axis=-1):\n    y = np.exp(x)\n    y[0] = 1\n    return y.sum(axis=axis)",
+    "eps = 1e-5\ndef b(x):\n    def inner(z):\n        return a(z) + eps\n    return inner(x)",
+    "q = np.ones(3)\nprint(a(q), f'{b(q)}', [a(i) for i in q])\ncheck('a', a)",
+    "def c(x):\n    with np.errstate(divide='ignore'):\n        return x / 0",
+    "def d(x):\n    open = 2\n    return open * x",
+    "import torch.nn.functional as F\ndef e(x):\n    raise NotImplementedError",
+    "",
+)
+DOES_MORE = (
+    "open('x')",
+    "exec('1')",
+    "np.mean = 1",
+    "def g(x):\n    np.load = 2",
+    "a.__globals__",
+    "a.calls = 0",
+    "np.random.seed(1)",
+    "np.seterr(all='raise')",
+    "import os",
+    "from os import path",
+    "from numpy import *",
+    "from course_lib.checks import call",
+    "def g(x):\n    import os",
+    "def g(x):\n    return __import__('os')",
+    "def g(x):\n    global eps\n    eps = 1",
+    "def g(x):\n    return q",
+    "g = lambda x: q",
+    "def eps(x):\n    return x\neps = np.ones(3)",
+    "def g(x, y=[]):\n    return y",
+    "def g(x, y=q):\n    return y",
+    "def g(x) -> exec('1'):\n    return x",
+    "x: open('a') = 3",
+    "(lambda: exec('1'))()",
+    "[open for i in q]",
+    "@np.vectorize\ndef g(x):\n    return x",
+    "class A:\n    pass",
+    "try:\n    pass\nexcept Exception:\n    pass",
+    "with open('f') as f:\n    pass",
+    "with q:\n    pass",
+    "async def g():\n    pass",
+    "await q",
+    "del q",
+    "_ = 3",
+    "print(__builtins__)",
+    "get_ipython()",
+    "In[1]",
+    "In [1]: a(q)",
+    "%matplotlib inline",
+    "!ls",
+    "def g(",
+    "x = " + "-" * 100_000 + "1",
+)
+
+
+def test_what_only_computes_is_self_contained() -> None:
+    assert is_self_contained(COMPUTES)
+
+
+@pytest.mark.parametrize("source", DOES_MORE, ids=range(len(DOES_MORE)))
+def test_whatever_may_do_more_is_not(source: str) -> None:
+    assert not is_self_contained([*COMPUTES, source])
+
+
+def test_an_attack_is_not_but_where_it_only_computes() -> None:
+    """Of the attacks those may be, whose harm is what a call takes, gives or says: that meets its own task alone."""
+    found = {
+        attack.name
+        for attack in load_attacks()
+        if is_self_contained(["import numpy as np", *(source for _, source in attack.cells)])
+    }
+    does_more = {"compare", "disk", "hook", "kill", "left", "many", "neighbour", "seek", "shadow"}
+    assert not {name.split("_")[0] for name in found} & does_more, found
+    assert len(found) < len(list(FOLDER.glob("*.py"))) / 5
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.glob("exercises/en/*/*.ipynb")), ids=lambda path: path.stem)
+def test_an_exercise_as_released_is(path: Path) -> None:
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    sources = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    classes = any(
+        isinstance(node, ast.ClassDef) for source in sources for node in ast.walk(ast.parse(source))
+    )
+    assert is_self_contained(sources) != classes
