@@ -79,6 +79,12 @@ class Inline:
         begin(paper)
         self.count = 1
 
+    def start(self, count: int) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
     @contextmanager
     def open(self, count: int | None = None) -> Iterator[Executor]:
         with ThreadPoolExecutor(1) as executor:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import concurrent.futures
 import multiprocessing
 import os
+import sys
 from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
+from types import ModuleType
 from typing import Any, Protocol
 
 from course_lib.course import CourseError
-from course_lib.grading.worker import Examined, NoRoom, Paper, Unit, begin_process, examine_unit
+from course_lib.grading.worker import Examined, NoRoom, Paper, Unit, begin_process, examine_unit, get_ready
 
 # Of units whose worker was lost together, each is tried alone so many times.
 TRIES_ALONE = 2
@@ -36,28 +38,52 @@ class LocalWorkers:
     def __init__(self, paper: Paper, jobs: int | None = None) -> None:
         self.paper = paper
         self.count = jobs or available_cores()
+        self._early: _Pool | None = None
+
+    def start(self, count: int) -> None:
+        """Starts so many processes now: they get ready while the run gets ready itself."""
+        self._early = _Pool(self.paper, min(count, self.count))
 
     @contextmanager
     def open(self, count: int | None = None) -> Iterator[Executor]:
         """A pool of processes, ended at the end with whatever they do then."""
-        before = {child.pid for child in multiprocessing.active_children()}
-        executor = ProcessPoolExecutor(
-            count or self.count,
-            mp_context=multiprocessing.get_context("spawn"),
-            initializer=begin_process,
-            initargs=(self.paper,),
-        )
+        pool, self._early = self._early or _Pool(self.paper, count or self.count), None
         try:
-            with _one_thread_each():
-                yield executor
-            executor.shutdown()
+            yield pool.executor
+            pool.executor.shutdown()
         except BaseException:
-            # A run that is stopped does not wait for a loop of a student's; a worker's room ends with it.
-            for child in multiprocessing.active_children():
-                if child.pid not in before:
-                    child.terminate()
-            executor.shutdown(cancel_futures=True)
+            pool.stop()
             raise
+
+    def close(self) -> None:
+        """Ends the processes that were started and not used."""
+        if self._early is not None:
+            self._early.stop()
+
+
+class _Pool:
+    """Processes that make themselves ready at once."""
+
+    def __init__(self, paper: Paper, count: int) -> None:
+        self._before = {child.pid for child in multiprocessing.active_children()}
+        context = multiprocessing.get_context("spawn")
+        # What a process is started with is written to it while it loads Python; a queue keeps nobody waiting.
+        papers: multiprocessing.Queue[Paper] = context.Queue()
+        papers.cancel_join_thread()
+        self.executor = ProcessPoolExecutor(
+            count, mp_context=context, initializer=begin_process, initargs=(papers,)
+        )
+        with _one_thread_each(), _without_main():
+            for _ in range(count):
+                papers.put(paper)
+                self.executor.submit(get_ready, paper.digest)
+
+    def stop(self) -> None:
+        """A run that is stopped does not wait for a loop of a student's; a worker's room ends with it."""
+        for child in multiprocessing.active_children():
+            if child.pid not in self._before:
+                child.terminate()
+        self.executor.shutdown(cancel_futures=True)
 
 
 class DaskWorkers:
@@ -187,6 +213,17 @@ def _given_up(error: Exception) -> str:
     if isinstance(error, BrokenExecutor) or type(error).__name__ == "KilledWorker":
         return "the process that examined it was lost again and again, and no other submission's was"
     return f"it could not be examined ({type(error).__name__}: {error})"
+
+
+@contextmanager
+def _without_main() -> Iterator[None]:
+    """Processes started here load what they need, and not what the command that starts them is made of."""
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
 
 
 @contextmanager

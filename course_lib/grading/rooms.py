@@ -364,6 +364,7 @@ class Room:
             "OPENBLAS_NUM_THREADS": "1",
             "MKL_NUM_THREADS": "1",
             "PYTHONDONTWRITEBYTECODE": "1",
+            "MPLBACKEND": "module://matplotlib_inline.backend_inline",
             "MPLCONFIGDIR": f"{scratch}/matplotlib",
             "IPYTHONDIR": f"{scratch}/ipython",
             **{key: value for key, value in os.environ.items() if key.startswith("OPENBLAS_")},

@@ -6,7 +6,7 @@ import hashlib
 import platform
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -76,17 +76,34 @@ def grade(
     place = open_workspace(course, workspace)
     released = _released(place, problem_set)
     submissions = submissions_in(submitted, problem_set)
-    with _alone_in(place):
+    paper = paper_of(course, problem_set, walls=walls)
+    with _alone_in(place), ExitStack() as stack:
+        local = None
+        new = _ungraded(place, problem_set, submissions)
+        if not scheduler and 2 * new > len(submissions):  # else there may be nothing to examine
+            local = stack.enter_context(closing(LocalWorkers(paper, jobs)))
+            local.start(new)
         if not is_registered(place, problem_set, released):
             register(place, problem_set)
-        paper = paper_of(course, problem_set, walls=walls)
         with Recorder(place, problem_set, released) as recorder:
             run = _Run(place, problem_set, released, recorder, paper, again)
             workers = (
-                (lambda: DaskWorkers(paper, scheduler)) if scheduler else (lambda: LocalWorkers(paper, jobs))
+                (lambda: DaskWorkers(paper, scheduler))
+                if scheduler
+                else (lambda: local or LocalWorkers(paper, jobs))
             )
             students = run.grade(submissions, workers, progress)
     return Report(problem_set, tuple(students), walls=walls)
+
+
+def _ungraded(workspace: Workspace, problem_set: str, submissions: list[Submission]) -> int:
+    """How many seem to have handed in something that was not graded yet."""
+    return sum(
+        any((folder / problem_set).glob("*.ipynb"))
+        and not workspace.notebook("autograded", problem_set, student.student).is_file()
+        for student in submissions
+        for folder in student.folders[:1]
+    )
 
 
 @dataclass(frozen=True)

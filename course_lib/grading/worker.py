@@ -33,7 +33,10 @@ from course_lib.grading.rooms import Room, RoomError
 from course_lib.grading.secret import secret_of
 from course_lib.grading.verdicts import Verdict, limits_hit, read_verdicts
 
-_TORCH = re.compile(r"^\s*(?:import|from)\s+torch\b", re.MULTILINE)
+_LARGE = {
+    "torch": re.compile(r"^\s*(?:import|from)\s+torch\b", re.MULTILINE),
+    "matplotlib": re.compile(r"\bmatplotlib\b|\bpylab\b"),
+}
 
 
 class NoRoom(Exception):
@@ -113,13 +116,21 @@ def begin(paper: Paper, *, elsewhere: bool = False) -> None:
         _refused.add(paper.digest)
 
 
-def begin_process(paper: Paper) -> None:
-    """What a process of a local pool does first: it ends with the run that started it, and leaves no room behind."""
+def begin_process(papers: multiprocessing.Queue[Paper]) -> None:
+    """What a process of a local pool does first: it ends with the run that started it, and leaves no room behind.
+
+    One paper waits for it in the queue.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the run says when to stop
     parent = multiprocessing.parent_process()
     if parent is not None:
         threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
-    begin(paper)
+    begin(papers.get())
+
+
+def get_ready(digest: str) -> None:
+    """Opens the room that submissions on this paper will most likely need. NoRoom where none opens."""
+    _threads().submit(_warm, digest).result()
 
 
 def end(digest: str = "") -> None:
@@ -146,6 +157,10 @@ def _threads() -> ThreadPoolExecutor:
     atexit.register(end)
     Finalize(None, end, exitpriority=10)  # atexit does not run in processes of multiprocessing
     return ThreadPoolExecutor(max_workers=os.cpu_count(), thread_name_prefix="examiner")
+
+
+def _warm(digest: str) -> None:
+    _room(tuple(sorted(_exam_of(digest).bank.modules)), walls=_papers[digest].walls)
 
 
 def _examine(unit: Unit) -> Examined:
@@ -190,11 +205,10 @@ def _exam_of(digest: str) -> Exam:
 
 
 def _modules(exam: Exam, notebook: Any) -> tuple[str, ...]:
-    """What the room has loaded: what the set needs, and torch where the notebook takes it and it is installed."""
-    needed = set(exam.bank.modules)
-    if any(_TORCH.search(cell.source) for cell in notebook.cells if cell.cell_type == "code"):
-        needed |= {"torch"} if importlib.util.find_spec("torch") else set()
-    return tuple(sorted(needed))
+    """What the room has loaded: what the set needs, and what is large where the notebook takes it."""
+    text = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
+    taken = {name for name, sign in _LARGE.items() if sign.search(text) and importlib.util.find_spec(name)}
+    return tuple(sorted(taken | {*exam.bank.modules}))
 
 
 def _room(modules: tuple[str, ...], *, walls: bool) -> Room:

@@ -58,7 +58,7 @@ def _warm_up(modules: list[str]) -> Shell:
     for name in modules:
         __import__(name)
     shell = Shell()
-    for source in _WARMING:
+    for source in (*_WARMING, *([_FIGURE] if "matplotlib" in modules else [])):
         shell.run(source)
     _reseed()
     _speak(shell)
@@ -77,8 +77,8 @@ def _speak(shell: Shell) -> None:
         wire.receive(other)
 
 
+_FIGURE = "import matplotlib.pyplot as plt; plt.plot([1, 2]); plt.show()"
 _WARMING = (
-    "import matplotlib.pyplot as plt; plt.plot([1, 2]); plt.show()",
     "raise ValueError",
     "import io; import numpy as np; np.linalg.svd(np.eye(3)); x = np.ones(3)",
     "file = io.BytesIO(); np.savez_compressed(file, x=x); file.seek(0); np.load(file)['x'].sum()",

@@ -25,7 +25,8 @@ class Shell:
         self.shell.displayhook.write_format_data = self._result
         self.shell.displayhook.finish_displayhook = lambda: None
         self.shell._showtraceback = self._error
-        self.shell.enable_matplotlib("inline")
+        if "matplotlib" in sys.modules:  # else it sets itself up by MPLBACKEND when a cell imports it
+            self.shell.enable_matplotlib("inline")
         self.run("1 + 1")  # what IPython loads with its first cell is loaded here, once for all
 
     def run(self, source: str) -> tuple[list[dict[str, Any]], int]:
@@ -79,11 +80,9 @@ class Shell:
 
 
 def _new_shell() -> Any:
-    import matplotlib as mpl
     from IPython.core.interactiveshell import InteractiveShell
     from traitlets.config import Config
 
-    mpl.use("module://matplotlib_inline.backend_inline")
     config = Config()
     config.HistoryManager.enabled = False
     config.InteractiveShell.colors = "nocolor"
