@@ -10,7 +10,7 @@ import json
 import re
 from typing import Any
 
-from course_lib.grading.notebook import load_nbformat, new_notebook
+from course_lib.grading.notebook import new_notebook, unchecked_cell
 
 MAX_PARTS = 3_000_000  # commas and brackets of the file, at most: what a parser makes of it fits into memory
 MAX_CELLS = 5_000
@@ -74,9 +74,7 @@ def _cell(cell: Any, number: int) -> Any:
     kind = cell.get("cell_type") if isinstance(cell, dict) else None
     if kind not in KINDS:
         raise ValueError(f"its cell {number} is none of {', '.join(KINDS)}")
-    v4 = load_nbformat().v4
-    make = {"code": v4.new_code_cell, "markdown": v4.new_markdown_cell, "raw": v4.new_raw_cell}[kind]
-    made = make(source=_text(cell.get("source"), number), metadata=_graded_name(cell.get("metadata")))
+    made = unchecked_cell(kind, _text(cell.get("source"), number), _graded_name(cell.get("metadata")))
     made["id"] = cell.get("id")
     if kind == "markdown" and (pictures := _pictures(cell.get("attachments"))):
         made["attachments"] = pictures

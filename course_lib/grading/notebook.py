@@ -48,6 +48,12 @@ def new_cell(kind: str, name: str, source: str, metadata: dict[str, Any]) -> Any
     return make(id=name, source=source, metadata=metadata)
 
 
+def unchecked_cell(kind: str, source: str, metadata: dict[str, Any]) -> Any:
+    """A cell of `kind` "code", "markdown" or "raw", without an id, and not looked at."""
+    run: dict[str, Any] = {"execution_count": None, "outputs": []} if kind == "code" else {}
+    return _nbformat().from_dict({"cell_type": kind, "metadata": metadata, "source": source, **run})
+
+
 def new_output(kind: str, **fields: Any) -> Any:
     """An output of a cell: "stream", "error", "display_data" or "execute_result"."""
     if kind in ("display_data", "execute_result"):

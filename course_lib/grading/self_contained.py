@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import ast
 import symtable
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 
 _MODULES = frozenset(
     ("numpy", "numpy.linalg", "math", "itertools", "torch", "torch.nn", "torch.nn.functional", "torch.linalg")
@@ -61,19 +63,43 @@ def is_self_contained(sources: Sequence[str]) -> bool:
 
     Functions may read each other, modules and constants, but nothing that could change between two calls.
     """
-    try:
-        trees = [ast.parse(source) for source in sources]
-        if not all(_harmless(node) for tree in trees for node in ast.walk(tree)):
-            return False
-        steady, changing = _bound(trees)
-        tables = [symtable.symtable(source, "<cell>", "exec") for source in sources]
-        by_cells = {name for table in tables for name in _taken(table)}
-        by_functions = {name for table in tables for inner in _below(table) for name in _taken(inner)}
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
+    cells = [_look_at(source) for source in sources]
+    steady = {name for cell in cells for name in cell.steady}
+    changing = {name for cell in cells for name in cell.changing}
+    by_cells = {name for cell in cells for name in cell.taken}
+    by_functions = {name for cell in cells for name in cell.taken_by_functions}
     known = by_cells <= steady | changing | _BUILTINS and by_functions <= (steady - changing) | _BUILTINS
     # Names with underscores are the interpreter's, or stand for what a cell before gave.
-    return known and not any(name.startswith("_") for name in steady | changing)
+    return (
+        known
+        and all(cell.harmless for cell in cells)
+        and not any(name.startswith("_") for name in steady | changing)
+    )
+
+
+@dataclass(frozen=True)
+class _Cell:
+    """What one cell's text says: whether each part of it is harmless, and the names that it binds and takes."""
+
+    harmless: bool
+    steady: frozenset[str] = frozenset()
+    changing: frozenset[str] = frozenset()
+    taken: frozenset[str] = frozenset()
+    taken_by_functions: frozenset[str] = frozenset()
+
+
+@lru_cache(maxsize=256)  # most cells of a class are the same: those that were released
+def _look_at(source: str) -> _Cell:
+    try:
+        tree = ast.parse(source)
+        if not all(_harmless(node) for node in ast.walk(tree)):
+            return _Cell(False)
+        table = symtable.symtable(source, "<cell>", "exec")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return _Cell(False)
+    steady, changing = _bound(tree)
+    inner = frozenset(name for below in _below(table) for name in _taken(below))
+    return _Cell(True, frozenset(steady), frozenset(changing), frozenset(_taken(table)), inner)
 
 
 def _harmless(node: ast.AST) -> bool:
@@ -102,11 +128,11 @@ def _is_constant(node: ast.AST) -> bool:
     return isinstance(node.operand if isinstance(node, ast.UnaryOp) else node, ast.Constant)
 
 
-def _bound(trees: Iterable[ast.Module]) -> tuple[set[str], set[str]]:
-    """The names that cells bind: to functions, modules and constants, and to what may change in place."""
+def _bound(tree: ast.Module) -> tuple[set[str], set[str]]:
+    """The names that a cell binds: to functions, modules and constants, and to what may change in place."""
     steady: set[str] = set()
     changing: set[str] = set()
-    for statement in (statement for tree in trees for statement in tree.body):
+    for statement in tree.body:
         if isinstance(statement, (ast.Import, ast.ImportFrom)):
             steady |= {alias.asname or alias.name.split(".")[0] for alias in statement.names}
             if isinstance(statement, ast.ImportFrom) and statement.module in _OURS:
