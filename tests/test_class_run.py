@@ -23,6 +23,7 @@ import course_lib.grading.run as run
 import course_lib.grading.worker as worker
 from course_lib.course import Course, CourseError, find_course
 from course_lib.grading.class_run import LocalWorkers, examine_all
+from course_lib.grading.notebook import packed, read_notebook
 from course_lib.grading.report import Report
 from course_lib.grading.run import grade
 from course_lib.grading.worker import Examined, NoRoom, Paper, Unit, begin, examine_unit, paper_of
@@ -439,7 +440,7 @@ def test_examine_unit_says_what_an_examiner_stumbles_over(
 
     paper = paper_of(course, "mini")
     begin(paper)
-    notebook = (course.exercises / "en" / "mini" / "mini.ipynb").read_text(encoding="utf-8")
+    notebook = packed(read_notebook(course.exercises / "en" / "mini" / "mini.ipynb"))
     monkeypatch.setattr(worker, "examine", stumble)
     result = examine_unit(Unit("student-001", notebook, paper.digest))
     assert result.failure == "the notebook could not be examined (RecursionError: too deep)"

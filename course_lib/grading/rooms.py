@@ -316,6 +316,8 @@ class Room:
             self._start()
         assert self._control is not None
         ours, theirs = socket.socketpair()
+        if self._walls:  # before the child can say anything
+            ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
         try:
             with theirs:
                 socket.send_fds(self._control, [b"o"], [theirs.fileno()])
@@ -414,15 +416,16 @@ def require_walls() -> None:
         ) from error
 
 
-def _usage_of_sender(channel: socket.socket) -> Usage | None:
-    """The processes of whoever sends the next message, which is left to be read."""
-    channel.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+def _usage_of_sender(channel: socket.socket) -> Usage:
+    """The processes of whoever sends the next message, which is left to be read; OSError where nobody says who."""
     channel.settimeout(OPEN_SECONDS)
     _, ancillary, _, _ = channel.recvmsg(1, socket.CMSG_SPACE(_CREDENTIALS.size), socket.MSG_PEEK)
     channel.settimeout(None)
     channel.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 0)
     pids = [_CREDENTIALS.unpack(data)[0] for _, kind, data in ancillary if kind == socket.SCM_CREDENTIALS]
-    return Usage(pids[0]) if pids and pids[0] > 0 else None
+    if not pids or pids[0] <= 0:
+        raise OSError("nobody says which process it is")
+    return Usage(pids[0])
 
 
 def _exactly(channel: socket.socket, size: int) -> bytes:

@@ -16,6 +16,8 @@ server = sys.modules.get("student_room.server")
 if server is not None:
 
     def call(self, request, arrays):
-        self.reply({"error": None, "changed": False}, arrays or [np.zeros(3)])
+        for packed in request["inputs"]:
+            given = [arrays[value["array"]] for _, value in packed if "array" in value]
+            self.reply({"error": None, "changed": False}, given or [np.zeros(3)])
 
     server._Child.call = call
