@@ -49,7 +49,7 @@ DOES_MORE = (
     "[open for i in q]",
     "@np.vectorize\ndef g(x):\n    return x",
     "class A:\n    pass",
-    "try:\n    pass\nexcept Exception:\n    pass",
+    "try:\n    pass\nexcept Exception:\n    open('x')",
     "with open('f') as f:\n    pass",
     "with q:\n    pass",
     "async def g():\n    pass",

@@ -21,6 +21,7 @@ _BUILTIN_WORDS = """
     max min next pow print range repr reversed round set slice sorted str sum tuple zip
     ArithmeticError AssertionError Exception IndexError KeyError LookupError NotImplementedError
     RuntimeError TypeError ValueError ZeroDivisionError
+    ImportError ModuleNotFoundError
 """
 # They compute, look, or change nothing but the object before the dot.
 _ATTRIBUTE_WORDS = """
@@ -36,7 +37,7 @@ _ATTRIBUTE_WORDS = """
     isfinite isinf isnan isneginf isqrt item items itemsize ix_ keys kron less less_equal linalg
     linspace log log10 log1p log2 log_softmax logaddexp logical_and logical_not logical_or
     logical_xor logsumexp long masked_fill matmul matrix_transpose max maximum mean meshgrid min
-    minimum mm mod moveaxis movedim multiply nan nan_to_num nanmax nanmin nansum ndarray ndim
+    minimum mm mod moveaxis movedim multiply name nan nan_to_num nanmax nanmin nansum ndarray ndim
     ndindex newaxis nn no_grad nonzero norm not_equal numel numpy ones ones_like outer pad
     permutations permute pi pop pow power prod product promote_types ravel reciprocal relu repeat
     repeat_interleave reshape result_type roll rollaxis round rsqrt shape sigmoid sign sin size
@@ -54,7 +55,7 @@ _NODES = (
     ast.Pass, ast.Break, ast.Continue, ast.BoolOp, ast.NamedExpr, ast.BinOp, ast.UnaryOp, ast.Lambda, ast.IfExp,
     ast.Dict, ast.Set, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Compare, ast.Call,
     ast.FormattedValue, ast.JoinedStr, ast.Constant, ast.Attribute, ast.Subscript, ast.Starred, ast.Name, ast.List,
-    ast.Tuple, ast.Slice,
+    ast.Tuple, ast.Slice, ast.Try, ast.ExceptHandler,
 )  # fmt: skip
 
 
@@ -132,7 +133,7 @@ def _bound(tree: ast.Module) -> tuple[set[str], set[str]]:
     """The names that a cell binds: to functions, modules and constants, and to what may change in place."""
     steady: set[str] = set()
     changing: set[str] = set()
-    for statement in tree.body:
+    for statement in _statements(tree.body):
         if isinstance(statement, (ast.Import, ast.ImportFrom)):
             steady |= {alias.asname or alias.name.split(".")[0] for alias in statement.names}
             if isinstance(statement, ast.ImportFrom) and statement.module in _OURS:
@@ -145,7 +146,18 @@ def _bound(tree: ast.Module) -> tuple[set[str], set[str]]:
             }
             constant = isinstance(statement, ast.Assign) and _is_constant(statement.value)
             (steady if constant else changing).update(names)
+    changing |= {n.name for n in ast.walk(tree) if isinstance(n, ast.ExceptHandler) and n.name}
     return steady, changing
+
+
+def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """Those of a cell, and of what it tries."""
+    for statement in body:
+        if isinstance(statement, ast.Try):
+            caught = [inner for handler in statement.handlers for inner in handler.body]
+            yield from _statements([*statement.body, *caught, *statement.orelse, *statement.finalbody])
+        else:
+            yield statement
 
 
 def _below(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
