@@ -66,7 +66,7 @@ def main() -> None:
     """Measures everything, prints the page and keeps it."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS))
-    parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("--turns", type=int, default=2)
     parser.add_argument("--students", type=int, default=200, help="of the class whose throughput is measured")
     parser.add_argument(
         "--large", type=int, default=2000, help="of the class whose memory is measured; 0: none"
