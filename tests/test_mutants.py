@@ -26,7 +26,9 @@ def test_a_mutant_is_refused_or_computes_the_same_for_a_listed_reason(bank, task
     drawn = [seen, *(draw_cases(task, f"mutants {n}".encode()) for n in range(3))]
     with mutants.bounded_memory():
         survivors = {name for name, mutant in mutants.mutants(task) if mutants.survives(mutant, drawn)}
-    assert survivors == set(LISTED.get(bank.name, {}).get(task.name, {}))
+    listed = LISTED.get(bank.name, {}).get(task.name, {})
+    either_way = {name for name, reason in listed.items() if reason == "sort"}
+    assert survivors - either_way == set(listed) - either_way
 
 
 def test_every_listed_survivor_has_a_reason_and_every_reason_a_survivor():
