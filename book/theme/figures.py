@@ -17,20 +17,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from course_lib import (
-    attention,
-    attention_cost,
-    blocked,
-    explain,
-    feed_forward_cost,
-    kv_cache_bytes,
-    latent_cache_bytes,
-    qk_norm,
-    scores,
-    soft_cap,
-    softmax,
-)
-from course_lib._numbers import number
+import course_lib  # by its name alone: what a page needs of it loads when the page is made
 
 FIGURES = Path(__file__).resolve().parents[1] / "figures"
 SERVED = "_static/figures"
@@ -95,6 +82,8 @@ def element(name: str, language: str, own: str) -> str:
 
 def table(name: str, language: str) -> str:
     """The table of a figure's first state, as the figure itself writes it."""
+    from course_lib._numbers import number  # loads when a page is made, as all of it
+
     place = 0 if language == "ko" else 1
     columns = [pair[place] for pair in HEADS[name]]
     heads = "".join(f'<th scope="col">{column}</th>' for column in columns)
@@ -123,7 +112,7 @@ def rows(name: str, state: dict[str, Any]) -> list[Row]:
 def _four_steps(*, q: Any, k: Any, v: Any, m: Any, scale: int, mask: int, times: int) -> Iterator[Row]:
     allowed = np.array(m, dtype=bool)
     factor = times * (len(q[0]) ** -0.5 if scale else 1.0)
-    steps = explain(
+    steps = course_lib.explain(
         *(np.array(a, dtype=float) for a in (q, k, v)), mask=allowed if mask else None, scale=factor
     )
     added = np.where(allowed, 0.0, -np.inf)
@@ -139,9 +128,9 @@ def _why_sqrt(*, d: int, seed: int, rows: int = 64, keys: int = 8) -> Iterator[R
     pairs = rows * keys
     # The pairs' products are drawn width by width, so that a wider vector only adds to a narrower one.
     q, k = normals(seed, d * pairs * 2).reshape(d, pairs, 2).transpose(2, 1, 0)
-    raw = scores(q[:, None, :], k[:, None, :])[:, 0, 0]
+    raw = course_lib.scores(q[:, None, :], k[:, None, :])[:, 0, 0]
     logits = [raw, raw / np.sqrt(d)]
-    weights = [softmax(way.reshape(rows, keys)) for way in logits]
+    weights = [course_lib.softmax(way.reshape(rows, keys)) for way in logits]
     largest = [float(way[0].max()) for way in weights]
     columns = [
         [float(np.sqrt(d)), 1.0],
@@ -159,11 +148,11 @@ def _score_control(*, t: float, gain: float, cap: float, seed: int) -> Iterator[
     vectors = t * normals(seed, (keys + 1) * width).reshape(keys + 1, width)
     q, k = vectors[:1], vectors[1:]
     gains = np.full(width, gain)
-    raw = scores(q, k)
+    raw = course_lib.scores(q, k)
     scaled = raw / np.sqrt(width)
-    normed = scores(*qk_norm(q, k, q_gain=gains, k_gain=gains)) / np.sqrt(width)
-    logits = np.concatenate([raw, scaled, normed, soft_cap(scaled, cap)])
-    weights = softmax(logits)
+    normed = course_lib.scores(*course_lib.qk_norm(q, k, q_gain=gains, k_gain=gains)) / np.sqrt(width)
+    logits = np.concatenate([raw, scaled, normed, course_lib.soft_cap(scaled, cap)])
+    weights = course_lib.softmax(logits)
     largest = weights.max(axis=-1)
     columns = [
         np.abs(logits).max(axis=-1),
@@ -178,10 +167,10 @@ def _score_control(*, t: float, gain: float, cap: float, seed: int) -> Iterator[
 
 def _attention_and_ffn(*, n: int, d: int, layers: int, group: int) -> Iterator[Row]:
     heads, size = d // 128, {"layers": layers, "d_k": 128}
-    of_attention, of_ffn = attention_cost(n, d, heads=heads), feed_forward_cost(n, d)
+    of_attention, of_ffn = course_lib.attention_cost(n, d, heads=heads), course_lib.feed_forward_cost(n, d)
     mixing = of_attention.flops - 2 * n * of_attention.parameters
-    caches = [kv_cache_bytes(n, kv_heads=kept, **size) for kept in (heads, heads // group, 1)]
-    caches.append(latent_cache_bytes(n, layers=layers, d_c=512, d_rope=64))
+    caches = [course_lib.kv_cache_bytes(n, kv_heads=kept, **size) for kept in (heads, heads // group, 1)]
+    caches.append(course_lib.latent_cache_bytes(n, layers=layers, d_c=512, d_rope=64))
     columns: list[list[float | None]] = [
         [of_attention.parameters, of_ffn.parameters],
         [of_attention.flops - mixing, of_ffn.flops],
@@ -202,10 +191,10 @@ def _blocks(*, keys: int, block: int, step: int, seed: int, n: int) -> Iterator[
         seen = slice(0, (place + 1) * block)
         highest = logits[seen].max()
         total = np.exp(logits[seen] - highest).sum()
-        output = attention(np.ones((1, 1)), logits[seen, None], v[seen], scale=1.0)[0]
+        output = course_lib.attention(np.ones((1, 1)), logits[seen, None], v[seen], scale=1.0)[0]
         yield str(place + 1), [highest, float(np.exp(before - highest)), total, *output.tolist()]
         before = highest
-    in_block = min(n, blocked._QUERIES) * (min(n, blocked._KEYS) + 2 + 64) * 4
+    in_block = min(n, course_lib.blocked._QUERIES) * (min(n, course_lib.blocked._KEYS) + 2 + 64) * 4
     yield MEMORY[0][0], [n * n * 4]
     yield MEMORY[1][0], [in_block]
 

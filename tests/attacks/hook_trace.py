@@ -2,8 +2,6 @@
 # kind: hooks of Python
 # attack: a trace function looks for the expected value in its callers
 # stock: safe
-# earns: 1
-# why: the empty array is among the visible cases
 
 # %% double-solution
 import sys
