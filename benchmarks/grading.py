@@ -110,6 +110,8 @@ class Bench:
                 for jobs in self.options.jobs
             },
         }
+        if {1, 2} <= set(self.options.jobs) and shutil.which("taskset"):
+            plan["ours 1 on one core"] = lambda: self.ours(many, 1, one_core=True)
         for turn in range(self.options.turns):
             for what, run in plan.items():
                 found.setdefault(what, []).append(run())
@@ -163,12 +165,28 @@ class Bench:
             f"{median(lambda turn: seconds('stock 2', turn)) + each * students:.0f} s. "
             "Both gave the 20 the same marks."
         )
-        if {1, 2} <= set(jobs):
-            yield (
-                "From 1 to 2 workers, once they are warm (between the first and the last batch written): "
-                f"{median(lambda turn: found['ours 2'][turn].pace / found['ours 1'][turn].pace):.2f} times."
-            )
+        if "ours 1 on one core" in found:
+            yield from self._scaling(found, median=median)
         yield ""
+
+    def _scaling(
+        self, found: dict[str, list[Run]], *, median: Callable[[Callable[[int], float]], float]
+    ) -> Iterator[str]:
+        """How the pace grows with workers, and why it can't grow further."""
+
+        def times(slower: str) -> float:
+            return median(lambda turn: found["ours 2"][turn].pace / found[slower][turn].pace)
+
+        def busy(name: str) -> float:
+            return median(lambda turn: found[name][turn].cpu / found[name][turn].seconds)
+
+        yield (
+            "Once they are warm (between the first and the last batch written), from 1 worker to 2: "
+            f"{times('ours 1'):.2f} times; from 1 worker with all of the command on one core to 2 on "
+            f"{cores()} cores: {times('ours 1 on one core'):.2f} times. "
+            f"Processors kept busy, the start counted in: {busy('ours 1'):.2f} by 1 worker (the writer and the "
+            f"system's clearing up work beside it), {busy('ours 2'):.2f} by 2."
+        )
 
     def _processor(
         self, found: dict[str, list[Run]], *, most: int, median: Callable[[Callable[[int], float]], float]
@@ -247,11 +265,11 @@ class Bench:
         run.scores = scores(place, self.problem_set)
         return run
 
-    def ours(self, handed_in: Path, jobs: int) -> Run:
+    def ours(self, handed_in: Path, jobs: int, *, one_core: bool = False) -> Run:
         """`course grade`, in a fresh copy of the course."""
         place = self._fresh(OURS)
         shutil.copytree(handed_in, place / "submitted")
-        run = command(place, "course", "grade", self.problem_set, "--jobs", str(jobs))
+        run = command(place, "course", "grade", self.problem_set, "--jobs", str(jobs), one_core=one_core)
         run.scores = scores(place, self.problem_set)
         run.pace = pace(place)
         return run
@@ -269,13 +287,14 @@ class Bench:
             gradebook.update_or_create_assignment(self.problem_set, duedate=DUE)
 
 
-def command(folder: Path, name: str, *arguments: str) -> Run:
+def command(folder: Path, name: str, *arguments: str, one_core: bool = False) -> Run:
     """Runs a command of this environment in a folder, its output kept away."""
     environment = {**os.environ, "COURSE_ROOT": str(folder)}
     environment["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), environment.get("PATH", "")])
     since = time.perf_counter()
+    only = ["taskset", "--cpu-list", str(min(os.sched_getaffinity(0)))] if one_core else []
     process = subprocess.Popen(
-        [Path(sys.executable).with_name(name), *arguments],
+        [*only, Path(sys.executable).with_name(name), *arguments],
         cwd=folder,
         env=environment,
         stdout=subprocess.PIPE,
