@@ -57,9 +57,10 @@ def fused_attention(
 
 def stays_finite(q: Array, k: Array, v: Array, scale: float) -> bool:
     """No NaN or Inf in them, nor in any score: |q . k| <= |q| |k|. One pass over each, no copy."""
-    at_least_float32 = torch.promote_types(q.dtype, torch.float32)
-    norms = [torch.linalg.vector_norm(array.detach(), dtype=at_least_float32) for array in (q, k, v)]
-    return math.isfinite((norms[0] * norms[1] * max(scale, 1.0) + norms[2]).item())
+    dtype = torch.promote_types(q.dtype, torch.float32)
+    norms = [torch.linalg.vector_norm(array.detach(), dtype=dtype) for array in (q, k, v)]
+    q_norm, k_norm, v_norm = torch.stack(norms).tolist()  # one wait for a device, not three
+    return q_norm * k_norm * max(scale, 1.0) + v_norm <= torch.finfo(dtype).max
 
 
 def _understood(mask: Array, q: Array) -> bool:
