@@ -17,12 +17,19 @@ Array: TypeAlias = Any
 quiet = np.errstate(over="ignore", invalid="ignore")
 
 
+# Classes of arrays that came before, with their namespaces: asking costs more than a short attention may.
+_NAMESPACES: dict[frozenset[type], Any] = {}
+
+
 def namespace_of(**arrays: Array) -> Any:
     """The namespace (NumPy's, Torch's, ...) that all arrays share. ValueError where they share none."""
+    kinds = frozenset(map(type, arrays.values()))
+    if kinds in _NAMESPACES:
+        return _NAMESPACES[kinds]
     try:
         # array_namespace passes over None and Python numbers.
         if all(_is_array(array) for array in arrays.values()):
-            return array_api_compat.array_namespace(*arrays.values())
+            return _NAMESPACES.setdefault(kinds, array_api_compat.array_namespace(*arrays.values()))
     except TypeError:
         pass
     came = ", ".join(f"{name} is {_type_name(array)}" for name, array in arrays.items())
@@ -66,9 +73,15 @@ def require_axes(axes: str, **arrays: Array) -> None:
 def require_batch(**arrays: Array) -> None:
     """ValueError unless all axes but the last two broadcast."""
     try:
-        np.broadcast_shapes(*(shape(array)[:-2] for array in arrays.values()))
+        batch_shape(*arrays.values())
     except ValueError:
         raise ValueError(f"the batch axes of {_listed(arrays)} must broadcast: {shapes(**arrays)}") from None
+
+
+def batch_shape(*arrays: Array) -> tuple[int, ...]:
+    """The batch axes, all but the last two, that the arrays broadcast to. ValueError where they don't."""
+    batches = {shape(array)[:-2] for array in arrays}
+    return batches.pop() if len(batches) == 1 else np.broadcast_shapes(*batches)
 
 
 def require_broadcast(name: str, array: Array, axes: str, target: Array) -> None:

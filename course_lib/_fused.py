@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 import torch
 from torch.nn import functional
 
-from course_lib._common import Array, finite_number, shape
+from course_lib._common import Array, batch_shape, finite_number, shape
 from course_lib.masks import Align, Window, combined_mask, require_align
 
 
@@ -37,7 +36,7 @@ def fused_attention(
         return None
     if not stays_finite(q, k, v, float(scale)) or not (mask is None or _understood(mask, q)):
         return None
-    batch = np.broadcast_shapes(*(shape(array)[:-2] for array in (q, k, v, mask) if array is not None))
+    batch = batch_shape(*(array for array in (q, k, v, mask) if array is not None))
     n_q, n_k = q.shape[-2], k.shape[-2]
     # The kernel draws the diagonal from the top left, and then takes no mask beside it.
     top_left = align == "top-left" or n_q == n_k
@@ -60,7 +59,7 @@ def stays_finite(q: Array, k: Array, v: Array, scale: float) -> bool:
     dtype = torch.promote_types(q.dtype, torch.float32)
     norms = [torch.linalg.vector_norm(array.detach(), dtype=dtype) for array in (q, k, v)]
     q_norm, k_norm, v_norm = torch.stack(norms).tolist()  # one wait for a device, not three
-    return q_norm * k_norm * max(scale, 1.0) + v_norm <= torch.finfo(dtype).max
+    return bool(q_norm * k_norm * max(scale, 1.0) + v_norm <= torch.finfo(dtype).max)
 
 
 def _understood(mask: Array, q: Array) -> bool:

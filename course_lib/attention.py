@@ -11,6 +11,7 @@ import numpy as np
 from course_lib._common import (
     Array,
     at_least_float32,
+    batch_shape,
     finite_number,
     floating,
     namespace_of,
@@ -277,9 +278,8 @@ def _require_one_depth(q: Array, k: Array) -> None:
 
 def _outline(xp: Any, q: Array, k: Array) -> Array:
     """The shape and device of the scores, without their memory."""
-    batch = np.broadcast_shapes(shape(q)[:-2], shape(k)[:-2])
     zero = xp.zeros((), dtype=q.dtype, device=array_api_compat.device(q))
-    return xp.broadcast_to(zero, (*batch, q.shape[-2], k.shape[-2]))
+    return xp.broadcast_to(zero, (*batch_shape(q, k), q.shape[-2], k.shape[-2]))
 
 
 def _default_scale(d_k: int) -> float:

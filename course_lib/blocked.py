@@ -18,7 +18,7 @@ from itertools import product
 
 import numpy as np
 
-from course_lib._common import Array, quiet
+from course_lib._common import Array, batch_shape, quiet
 from course_lib.masks import Align, Window, band
 from course_lib.score_control import soft_cap
 
@@ -51,7 +51,7 @@ def attention_in_blocks(
     n_q, n_k, d_v = q.shape[-2], k.shape[-2], v.shape[-1]
     width = _tile_width(max(q.shape[-1], d_v))
     keys, values = _key_tiles(k, width), _value_tiles(v, width)
-    batch = np.broadcast_shapes(*(array.shape[:-2] for array in (q, k, v, mask) if array is not None))
+    batch = batch_shape(*(array for array in (q, k, v, mask) if array is not None))
     q, mask = _broadcast(q, batch, 2), None if mask is None else np.broadcast_to(mask, (*batch, n_q, n_k))
     keys, values = _broadcast(keys, batch, 3), _broadcast(values, batch, 3)
     left, right = _band(n_q, n_k, causal, align, window)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from course_lib._common import Array, namespace_of
+from course_lib._common import Array, batch_shape, namespace_of
 from course_lib._numbers import number
 from course_lib.attention import steps
 from course_lib.masks import Align, Window
@@ -173,7 +173,7 @@ def _as_numpy(array: Array) -> np.ndarray:
 
 
 def _one_entry(arrays: list[np.ndarray], index: tuple[int, ...]) -> list[np.ndarray]:
-    batch = np.broadcast_shapes(*(array.shape[:-2] for array in arrays))
+    batch = batch_shape(*arrays)
     fits = len(index) == len(batch) and all(-size <= i < size for i, size in zip(index, batch, strict=True))
     if not fits:
         raise ValueError(f"index must choose one entry of the batch axes {batch}: {index}")
