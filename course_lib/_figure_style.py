@@ -1,4 +1,4 @@
-"""The one place for how the book's figures look: colours of the roles, fonts, size, and the figure itself."""
+"""The one place for how the book's figures look: fonts, sizes, and the figure itself; colours of the roles as ever."""
 
 from __future__ import annotations
 
@@ -15,17 +15,6 @@ import matplotlib as mpl
 from matplotlib import font_manager
 from matplotlib.figure import Figure
 
-# One colour a role, as in the book's style sheet (`--role-query` ...). Told apart in normal, protan, deutan and tritan
-# vision (CIELAB distance of 20 and more), at least 4.5:1 against the paper; a letter, hatch or marker says the same
-# without colour.
-ROLES = {
-    "q": "#1a56db",
-    "k": "#9a5f00",
-    "v": "#004d1d",
-    "score": "#6b6b6b",
-    "weight": "#640f44",
-    "output": "#43058b",
-}
 # One hatch a Key, for bars that belong to several Keys.
 KEY_HATCHES = ("", "///", "...", "\\\\\\", "xxx", "++", "ooo", "---")
 INK, FAINT, PAPER = "#1f2430", "#6a7080", "#ffffff"

@@ -11,6 +11,7 @@ import numpy as np
 
 from course_lib._common import Array, batch_shape, namespace_of
 from course_lib._numbers import number
+from course_lib._roles import ROLES
 from course_lib.attention import steps
 from course_lib.masks import Align, Window
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 _MOST, _MORE = 12, "…"
 _HATCHING = "background: repeating-linear-gradient(45deg, rgb(128 128 128 / 45%) 0 1px, transparent 1px 6px)"
+# The names in the book's style sheet, which has other colours for dark pages.
+_STYLED = {"q": "query", "k": "key", "v": "value"}
 
 
 def explain(
@@ -104,10 +107,13 @@ class Explanation:
     def _steps(self) -> Iterator[_Step]:
         scaled = "S / sqrt(d_k)" if self.scale is None else f"{self.scale:g} S"
         capped = scaled if self.softcap is None else f"{self.softcap:g} tanh({scaled} / {self.softcap:g})"
-        yield _Step("S", "Score", "S = Q K^T", ("n_q", "n_k"), _as_numpy(self.scores))
-        yield _Step("L", "Scale & Mask", f"L = {capped} + M", ("n_q", "n_k"), _as_numpy(self.logits))
-        yield _Step("A", "Softmax over Keys", "A = Softmax(L)", ("n_q", "n_k"), _as_numpy(self.weights))
-        yield _Step("O", "Output", "O = A V", ("n_q", "d_v"), _as_numpy(self.output))
+        logits = _as_numpy(self.logits)
+        yield _Step("S", "Score", "S = Q K^T", ("n_q", "n_k"), _as_numpy(self.scores), "score")
+        yield _Step("L", "Scale & Mask", f"L = {capped} + M", ("n_q", "n_k"), logits, "score")
+        yield _Step(
+            "A", "Softmax over Keys", "A = Softmax(L)", ("n_q", "n_k"), _as_numpy(self.weights), "weight"
+        )
+        yield _Step("O", "Output", "O = A V", ("n_q", "d_v"), _as_numpy(self.output), "output")
 
 
 class _Step(NamedTuple):
@@ -116,6 +122,7 @@ class _Step(NamedTuple):
     formula: str
     axes: tuple[str, str]
     values: np.ndarray
+    role: str
 
     @property
     def shape(self) -> str:
@@ -129,32 +136,58 @@ def _text(step: _Step) -> str:
 
 
 def _table(step: _Step, hidden: np.ndarray | None) -> str:
-    caption = f"<p><strong>{escape(step.name)}</strong>: {escape(step.formula)}, {escape(step.shape)}</p>"
+    name = f'<strong style="{_ink(step.role)}">{step.letter}</strong> <strong>{escape(step.name)}</strong>'
+    caption = f"<p>{name}: {escape(step.formula)}, {escape(step.shape)}</p>"
     if step.values.ndim > 2:
         return caption
-    columns = _cut([f"{'k' if step.axes[1] == 'n_k' else ''}{j + 1}" for j in range(step.values.shape[1])])
-    head = _tag("th", " \\ ".join(step.axes)) + "".join(_tag("th", name, ' scope="col"') for name in columns)
-    rows = _cut([_row(step.values, hidden, i) for i in range(step.values.shape[0])])
-    body = "".join(f"<tr>{row if row != _MORE else _tag('td', _MORE)}</tr>" for row in rows)
-    name = escape(step.name, quote=True)
+    rows = _cut([_row(step, hidden, i) for i in range(step.values.shape[0])])
+    side = _tag("th", step.axes[0], f' scope="rowgroup" rowspan="{len(rows)}"', "font-weight: normal")
+    body = "".join(
+        f"<tr>{'' if i else side}{row if row != _MORE else _tag('td', _MORE)}</tr>"
+        for i, row in enumerate(rows)
+    )
     # By this class themes know a table of data, and give it colours for light and dark.
-    table = f'<table class="dataframe" aria-label="{name}">'
-    return f"{caption}{table}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    table = f'<table class="dataframe" aria-label="{escape(step.name, quote=True)}">'
+    return f"{caption}{table}<thead>{_head(step)}</thead><tbody>{body}</tbody></table>"
 
 
-def _row(values: np.ndarray, hidden: np.ndarray | None, i: int) -> str:
-    cells = [_cell(values[i, j], hidden is not None and bool(hidden[i, j])) for j in range(values.shape[1])]
+def _head(step: _Step) -> str:
+    """The name of the columns' axis over all of them, and each one's own: a Key's, or the place in a Value."""
+    letter, role = ("k", "k") if step.axes[1] == "n_k" else ("", "v")
+    columns = _cut([f"{letter}{j + 1}" for j in range(step.values.shape[1])])
+    corner = '<td colspan="2" rowspan="2"></td>'
+    centred = "font-weight: normal; text-align: center"
+    axis = _tag("th", step.axes[1], f' scope="colgroup" colspan="{max(len(columns), 1)}"', centred)
+    names = "".join(_tag("th", name, ' scope="col"', _ink(role)) for name in columns)
+    return f"<tr>{corner}{axis}</tr><tr>{names}</tr>"
+
+
+def _row(step: _Step, hidden: np.ndarray | None, i: int) -> str:
+    values = step.values[i]
+    cells = [
+        _cell(value, step.role, hidden is not None and bool(hidden[i, j])) for j, value in enumerate(values)
+    ]
     rest = "".join(cell if cell != _MORE else _tag("td", _MORE) for cell in _cut(cells))
-    return _tag("th", f"q{i + 1}", ' scope="row"') + rest
+    return _tag("th", f"q{i + 1}", ' scope="row"', _ink("q")) + rest
 
 
-def _cell(value: float, masked: bool) -> str:
+def _cell(value: float, role: str, masked: bool) -> str:
     words = number(float(value))
-    return _tag("td", words, ' title="masked"', style=_HATCHING) if masked else _tag("td", words)
+    tint = f"background: color-mix(in srgb, {_color(role, ROLES[role])} 10%, transparent)"
+    return _tag("td", words, ' title="masked"', _HATCHING) if masked else _tag("td", words, style=tint)
+
+
+def _ink(role: str) -> str:
+    # Outside of the book nobody knows whether the page is light or dark: there letters keep the page's colour.
+    return f"color: {_color(role, 'inherit')}"
+
+
+def _color(role: str, elsewhere: str) -> str:
+    return f"var(--role-{_STYLED.get(role, role)}, {elsewhere})"
 
 
 def _tag(name: str, words: str, attributes: str = "", style: str = "") -> str:
-    # No colours but the page's own. A phone has room for narrow columns only.
+    # A phone has room for narrow columns only.
     look = f"min-width: 2.5em; white-space: nowrap; padding: 0.2em 0.6em; text-align: right; {style}".strip()
     return f'<{name}{attributes} style="{look}">{escape(words)}</{name}>'
 

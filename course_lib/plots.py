@@ -21,7 +21,6 @@ from course_lib._figure_style import (
     KEY_HATCHES,
     MASK_HATCH,
     PAPER,
-    ROLES,
     WIDTH,
     book_style,
     new_figure,
@@ -29,6 +28,7 @@ from course_lib._figure_style import (
 )
 from course_lib._matrix_sheet import Sheet
 from course_lib._numbers import number
+from course_lib._roles import ROLES
 from course_lib.attention import softmax
 
 Array = NDArray[np.float64]

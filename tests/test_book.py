@@ -208,6 +208,14 @@ def test_chapter_labels_every_heading(path: Path) -> None:
     assert [heading for line, heading in headings if not re.fullmatch(r"\([\w-]+\)=", line)] == []
 
 
+@pytest.mark.parametrize("path", CHAPTERS, ids=_name)
+def test_chapter_says_what_failed(path: Path) -> None:
+    """A build that stops at a bare assert helps nobody."""
+    cells = [span.text for span in spans(path.read_text(encoding="utf-8")) if span.kind == "code"]
+    asserts = [node for cell in cells for node in ast.walk(ast.parse(cell)) if isinstance(node, ast.Assert)]
+    assert [ast.unparse(node) for node in asserts if node.msg is None] == []
+
+
 @pytest.mark.parametrize(
     ("text", "refused"),
     [

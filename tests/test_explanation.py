@@ -16,6 +16,7 @@ from conftest import Backend, numpy
 from matplotlib.figure import Figure
 
 from course_lib import attention, causal_mask, explain, scale_and_mask, scores, softmax, weighted_sum
+from course_lib._roles import ROLES
 
 Q = [[1.0, 0, 1, 0]]
 K = [[1.0, 0, 1, 0], [0, 1, 0, 1], [1, 1, 0, 0]]
@@ -134,7 +135,8 @@ class Tables(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         assert tag in {"div", "p", "strong", "table", "thead", "tbody", "tr", "th", "td"}
-        assert {name for name, _ in attrs} <= {"style", "class", "scope", "title", "aria-label"}
+        assert {name for name, _ in attrs} <= {
+            "style", "class", "scope", "title", "aria-label", "colspan", "rowspan"}  # fmt: skip
         self.open.append(tag)
         self.tables += [[]] if tag == "table" else []
         if tag == "tr":
@@ -156,28 +158,55 @@ def test_explanation_shows_a_table_for_each_step() -> None:
     page = Tables(html)
     assert page.open == []
     assert page.tables == [
-        [["n_q \\ n_k", "k1", "k2", "k3"], ["q1", "2", "0", "1"]],
-        [["n_q \\ n_k", "k1", "k2", "k3"], ["q1", "1", "0", "−∞"]],
-        [["n_q \\ n_k", "k1", "k2", "k3"], ["q1", "0.731", "0.269", "0"]],
-        [["n_q \\ d_v", "1", "2"], ["q1", "0.731", "0.269"]],
+        [["", "n_k"], ["k1", "k2", "k3"], ["n_q", "q1", "2", "0", "1"]],
+        [["", "n_k"], ["k1", "k2", "k3"], ["n_q", "q1", "1", "0", "−∞"]],
+        [["", "n_k"], ["k1", "k2", "k3"], ["n_q", "q1", "0.731", "0.269", "0"]],
+        [["", "d_v"], ["1", "2"], ["n_q", "q1", "0.731", "0.269"]],
     ]
     assert page.masked == 2
     assert "Scale &amp; Mask" in html
 
 
-def test_explanation_names_no_colour_of_text_or_page() -> None:
-    """The page's own colours hold in light and dark; the hatching is a see-through grey."""
+def test_explanation_names_axes_on_the_sides_of_all_rows_and_columns() -> None:
+    html = explain(*(np.ones(shape) for shape in ((2, 5), (3, 5), (3, 7))))._repr_html_()
+    assert re.findall(r'(\w+span)="(\d+)" style="[^"]*">(\w+)<', html) == [
+        *[("colspan", "3", "n_k"), ("rowspan", "2", "n_q")] * 3,
+        ("colspan", "7", "d_v"),
+        ("rowspan", "2", "n_q"),
+    ]
+
+
+def test_explanation_has_the_colours_of_the_roles() -> None:
+    """Letters by the book's style sheet alone: no colour is read on a light and on a dark page both."""
+    html = example()._repr_html_()
+    letters = re.findall(r'color: var\(--role-(\w+), inherit\)">(\w+)<', html)
+    columns, row = [("key", "k1"), ("key", "k2"), ("key", "k3")], ("query", "q1")
+    assert letters == [
+        *[("score", "S"), *columns, row],
+        *[("score", "L"), *columns, row],
+        *[("weight", "A"), *columns, row],
+        *[("output", "O"), ("value", "1"), ("value", "2"), row],
+    ]
+    tinted = re.findall(
+        r"background: color-mix\(in srgb, var\(--role-(\w+), (#\w{6})\) 10%, transparent\)", html
+    )
+    assert tinted == [(role, ROLES[role]) for role in ["score"] * 6 + ["weight"] * 3 + ["output"] * 2]
+
+
+def test_explanation_names_no_other_colour_of_text_or_page() -> None:
+    """The page's own colours hold in light and dark; tints and hatching are see-through."""
     html = example(mask=np.array(LAST_MASKED))._repr_html_()
-    assert not re.search(r"(?<!-)\bcolor:|background-color|#[0-9a-f]{3}|\bwhite\b(?!-)|\bblack\b", html)
+    rest = re.sub(r"var\(--role-\w+, (?:inherit|#\w{6})\)", "", html)
+    assert not re.search(r"\bcolor: [^\"; ]|background-color|#[0-9a-f]{3}|\bwhite\b(?!-)|\bblack\b", rest)
 
 
 def test_explanation_cuts_long_tables(backend: Backend) -> None:
     page = Tables(explain(*random(backend, (17, 2), (19, 2), (19, 3)))._repr_html_())
     for table in page.tables[:3]:
-        assert (len(table), len(table[0]), len(table[1])) == (1 + 13, 1 + 13, 1 + 13)
+        assert (len(table), len(table[0]), len(table[1]), len(table[2])) == (2 + 13, 2, 13, 2 + 13)
         assert table[-1] == ["…"]
-        assert table[1][-1] == "…"
-    assert len(page.tables[3][1]) == 1 + 3
+        assert table[2][-1] == "…"
+    assert len(page.tables[3][2]) == 2 + 3
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,5 @@
-"""What the book adds to Jupyter Book: equations as MathML, executed tabs, checks, the library's reference, the
-bibliography, the way to the other language, Korean search, fonts and style.
+"""What the book adds to Jupyter Book: equations as MathML, words of the roles, executed tabs, checks, the library's
+reference, the bibliography, the way to the other language, Korean search, fonts and style.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from . import (
     korean_search,
     languages,
     library,
+    roles,
     tabs,
 )
 
@@ -31,6 +32,7 @@ HERE = Path(__file__).parent
 def setup(app: Sphinx) -> dict[str, Any]:
     for part in (
         equations,
+        roles,
         tabs,
         figures,
         checks,

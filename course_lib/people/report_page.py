@@ -14,7 +14,8 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from course_lib._figure_style import INK, ROLES, book_style, new_figure, speaker
+from course_lib._figure_style import INK, book_style, new_figure, speaker
+from course_lib._roles import ROLES
 from course_lib.people.statistics import FEWEST, Statistics
 
 MOST_MISTAKES = 10

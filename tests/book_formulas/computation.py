@@ -33,4 +33,5 @@ def formulas(at: dict[str, Any]) -> list[str]:
         no_weight,
         row_sum,
         no_weight,
+        row_sum,
     ]

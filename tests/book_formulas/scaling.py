@@ -45,6 +45,8 @@ def formulas(at: dict[str, Any]) -> list[str]:
         "&\\quad=\\mathbb{E}[q_i]\\,\\mathbb{E}[k_i]\\,\\mathbb{E}[q_j]\\,\\mathbb{E}[k_j]"
         f"-{of_mean}={covariance}\n"
         "\\end{aligned}",
+        mean,
+        of_product,
         r"\operatorname{Var}(q\cdot k)=\sum_{i=1}^{d_k}\operatorname{Var}(q_ik_i)=d_k",
         "c^2",
         r"\operatorname{Var}\!\left(\frac{q\cdot k}{c}\right)=\frac{\operatorname{Var}(q\cdot k)}{c^2}"
@@ -71,8 +73,12 @@ def formulas(at: dict[str, Any]) -> list[str]:
         "\\frac{\\partial p_i}{\\partial \\ell_j}\n"
         "=\\frac{\\delta_{ij}\\,e^{\\ell_i}Z-e^{\\ell_i}e^{\\ell_j}}{Z^2}\n"
         "=p_i\\,(\\delta_{ij}-p_j)",
+        JACOBIAN,
         r"\frac{\partial p_i}{\partial \ell_i}=p_i(1-p_i)",
         row_of_jacobian,
+        rf"\sum_{{j}} p_i\,(\delta_{{ij}}-p_j)=p_i-p_i\sum_{{j}}p_j={row_of_jacobian}",
+        number(abs(round(at["jacobian"][:, 0].sum(), 9))),
+        row_sum,
         "p_1(1-p_1)",
         f"p_i=1/{number(steepest)}",
         least,
@@ -91,4 +97,15 @@ def formulas(at: dict[str, Any]) -> list[str]:
         rf"\mathbb{{E}}[q_i^2]\,\mathbb{{E}}[k_i^2]={wider}^2\cdot {wider}^2",
         rf"\sqrt{{{d_k}}}",
         scaled_variance,
+        f"d_k={d_k}",
+        "d_k^2",
+        f"{number(round((at['products'] / d_k).var() * d_k))}/d_k",
+        row_sum,
     ]
+
+
+JACOBIAN = (
+    "J=\\operatorname{diag}(p)-p\\,p^\\top\n=\\begin{bmatrix}p_1(1-p_1)&-p_1p_2&\\cdots&-p_1p_{n_k}\\\\"
+    "-p_2p_1&p_2(1-p_2)&\\cdots&-p_2p_{n_k}\\\\\\vdots&\\vdots&\\ddots&\\vdots\\\\"
+    "-p_{n_k}p_1&-p_{n_k}p_2&\\cdots&p_{n_k}(1-p_{n_k})\\end{bmatrix}"
+)

@@ -23,6 +23,8 @@ def formulas(at: dict[str, Any]) -> list[str]:
         r"\sigma^4d_k",
         r"\sigma^4",
         r"\operatorname{RMSNorm}(q)=g\odot\frac{q}{\sqrt{\operatorname{mean}(q^2)}}",
+        r"\operatorname{mean}(q^2)",
+        r"\operatorname{mean}(q^2)=\frac{1}{d_k}\sum_{i=1}^{d_k}q_i^2=\frac{\lVert q\rVert^2}{d_k}",
         number(np.abs(0 * at["q"]).max()),
         r"\lVert\hat q\rVert=\frac{\lVert q\rVert}{\sqrt{\operatorname{mean}(q^2)}}"
         r"=\frac{\lVert q\rVert}{\lVert q\rVert/\sqrt{d_k}}=\sqrt{d_k}",
@@ -32,6 +34,7 @@ def formulas(at: dict[str, Any]) -> list[str]:
         root,
         f"c={cap}",
         capped,
+        f"c={at['last_cap']}",
         r"\tanh x=x-x^3/3+\cdots",
         r"y\approx a-\dfrac{a^3}{3c^2}",
         r"\frac{dy}{da}=1-\tanh^2\!\left(\frac{a}{c}\right)>0",
@@ -52,6 +55,8 @@ def formulas(at: dict[str, Any]) -> list[str]:
         few,
         many,
         many,
+        number(at["weights_capped"].sum() / len(at["weights_capped"])),
+        number(at["softmax"](at["soft_cap"](at["three"], at["check_cap"]) + at["mask"])[0, -1]),
         ratio,
         f"c={cap}",
     ]
