@@ -64,6 +64,24 @@ class Course:
             return ""
         return self.site.rstrip("/") + ("/" if language == "ko" else f"/{language}/")
 
+    def exercise_address(self, language: str, problem_set: str) -> str:
+        """Where the files of an exercise can be fetched, with a slash at its end; "" where nothing says so.
+
+        A repository on GitHub holds the public tree; without one, a bundle puts them into the site.
+        """
+        path = f"exercises/{language}/{problem_set}/"
+        if name := self.on_github:
+            return f"https://raw.githubusercontent.com/{name}/HEAD/{path}"
+        return self.address("ko") + path if self.site else ""
+
+    @property
+    def on_github(self) -> str:
+        """OWNER/NAME of the repository, where GitHub hosts it."""
+        found = re.fullmatch(
+            r"https?://(?:www\.)?github\.com/([^/]+/[^/]+?)(?:\.git)?/?", self.repository or ""
+        )
+        return found[1] if found else ""
+
     def require_problem_set(self, name: str) -> Path:
         """The folder of a problem set's solutions; CourseError where there is none of that name."""
         if name not in self.problem_sets:

@@ -4,8 +4,14 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Callable
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +22,12 @@ from mini import cell_of, edit, make_course, snapshot
 from course_lib.checks import Checker, load_cases, save_cases
 from course_lib.course import Course, CourseError, find_course
 from course_lib.grading.bank import Bank, load_bank, visible_cases
+from course_lib.grading.fetching import fetching_source, is_fetching
 from course_lib.grading.notebook import read_notebook, write_notebook
 from course_lib.grading.sample import source_as
 from course_lib.release.cells import solution_source, source_notebook
 from course_lib.release.notebooks import is_current, release, require_bank, stale
+from course_lib.release.public_tree import copy_exercises
 from course_lib.release.wheel import WHEEL
 
 ROOT = Path(__file__).parents[1]
@@ -364,6 +372,93 @@ def test_release_names_the_repository_that_is_set(course: Course) -> None:
     assert lines[-1] == "course_lib @ git+https://example.org/course"
     assert not (course.exercises / "ko" / "mini" / WHEEL).exists()
     assert is_current(course, "mini")
+
+
+PUBLISHED = [
+    ({"site": "https://example.org/course"}, "https://example.org/course/exercises/{}/mini/"),
+    (
+        {"repository": "https://github.com/owner/course.git", "site": "https://example.org/course"},
+        "https://raw.githubusercontent.com/owner/course/HEAD/exercises/{}/mini/",
+    ),
+]
+
+
+@pytest.mark.parametrize("language", ["ko", "en"])
+@pytest.mark.parametrize(("settings", "address"), PUBLISHED)
+def test_notebook_opens_with_a_cell_that_gets_the_rest_in_colab(
+    course: Course, settings: dict[str, str], address: str, language: str
+) -> None:
+    release(replace(course, **settings), "mini")  # type: ignore[arg-type]
+    notebook = read_notebook(course.exercises / language / "mini" / "mini.ipynb")
+    first, second = [cell.source for cell in notebook.cells if cell.cell_type == "code"][:2]
+    assert f'urlretrieve("{address.format(language)}cases.npz", "cases.npz")' in first
+    assert f"%pip install -q {address.format(language)}{WHEEL}" in first
+    assert is_fetching(first)
+    assert "load(" in second
+
+
+@pytest.mark.parametrize("settings", [{}, {"repository": "https://example.org/course"}])
+def test_notebook_fetches_nothing_where_no_address_is_known(course: Course, settings: dict[str, str]) -> None:
+    release(replace(course, **settings), "mini")  # type: ignore[arg-type]
+    cells = read_notebook(course.exercises / "ko" / "mini" / "mini.ipynb").cells
+    assert not [cell for cell in cells if "colab" in cell.source and cell.id == "fetching"]
+
+
+def test_is_fetching_knows_our_cell_and_no_other() -> None:
+    ours = fetching_source("en", "https://example.org/cases.npz", "https://example.org/x.whl")
+    assert is_fetching(ours)
+    for more in ("\nx = 1", '; open("x")'):
+        assert not is_fetching(ours + more)
+    assert not is_fetching(fetching_source("en", '", "a"); open("b', "x"))
+    assert not is_fetching(ours.replace("import sys", "import os"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("in_colab", [True, False])
+def test_fetching_cell_gets_all_in_colab_and_nothing_elsewhere(
+    course: Course, tmp_path: Path, in_colab: bool
+) -> None:
+    published = replace(course, site="http://127.0.0.1:1/course")
+    release(published, "mini")
+    copy_exercises(published, tmp_path / "site" / "course" / "exercises")
+    alone = tmp_path / "alone"
+    alone.mkdir()
+    with served(tmp_path / "site") as address:
+        cell = read_notebook(course.exercises / "en" / "mini" / "mini.ipynb").cells[1]
+        (alone / "cell.py").write_text(cell.source.replace("http://127.0.0.1:1", address))
+        subprocess.run(
+            [sys.executable, "-c", AS_IN_COLAB, str(int(in_colab))],
+            cwd=alone,
+            env=os.environ | {"PIP_TARGET": str(alone / "site"), "PIP_NO_DEPS": "1", "PIP_NO_INDEX": "1"},
+            check=True,
+        )
+    assert (alone / "cases.npz").is_file() is (alone / "site" / "course_lib").is_dir() is in_colab
+
+
+# The kernel of Colab has loaded google.colab before the first cell.
+AS_IN_COLAB = """
+import pathlib, sys, types
+from IPython.core.interactiveshell import InteractiveShell
+if sys.argv[1] == "1":
+    sys.modules["google.colab"] = types.ModuleType("google.colab")
+result = InteractiveShell.instance().run_cell(pathlib.Path("cell.py").read_text())
+sys.exit(0 if result.success else 1)
+"""
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """The folder at an address of this machine."""
+
+    class Silent(SimpleHTTPRequestHandler):
+        def log_message(self, *_: object) -> None:
+            pass
+
+    handler = partial(Silent, directory=str(folder))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
 
 
 def test_is_current_notices_changes_and_their_absence(course: Course, notebook_text: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from attack_suite import FOLDER, load_attacks
 
+from course_lib.grading.fetching import fetching_source
 from course_lib.grading.self_contained import is_self_contained
 
 ROOT = Path(__file__).parents[1]
@@ -21,6 +22,7 @@ COMPUTES = (
     "def d(x):\n    open = 2\n    return open * x",
     "import torch.nn.functional as F\ndef e(x):\n    raise NotImplementedError",
     "",
+    fetching_source("ko", "https://example.org/cases.npz", "https://example.org/x.whl"),
 )
 DOES_MORE = (
     "open('x')",

@@ -24,7 +24,7 @@ from course_lib.release import gates
 from course_lib.release.kit import write_kits
 from course_lib.release.leaks import files_in
 from course_lib.release.notebooks import require_bank
-from course_lib.release.public_tree import write_public_tree
+from course_lib.release.public_tree import copy_exercises, write_public_tree
 from course_lib.release.site import build_site
 from course_lib.release.teacher_kit import write_teacher_kits
 
@@ -130,6 +130,7 @@ def _copy_site(course: Course, folder: Path) -> None:
 def _write_kits(course: Course, draft: Path) -> None:
     write_kits(course, course.problem_sets, draft / "students")
     write_public_tree(course, draft / "public")
+    copy_exercises(course, draft / "site" / "exercises")
 
 
 def _digests(folder: Path) -> dict[str, dict[str, Any]]:

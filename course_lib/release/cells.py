@@ -11,6 +11,7 @@ from typing import Any
 
 from course_lib.course import LANGUAGES, CourseError
 from course_lib.grading.bank import Bank, Task, Written, code_of, source_of
+from course_lib.grading.fetching import fetching_source
 from course_lib.grading.notebook import load_nbformat, new_cell, new_notebook
 from course_lib.release.wheel import WHEEL
 
@@ -43,6 +44,13 @@ def source_notebook(path: Path, bank: Bank) -> Any:
             counts[kind] += 1
             cells.append(_plain_cell(cell, f"{kind}-{counts[kind]}", language))
     return new_notebook(cells, NOTEBOOK_METADATA)
+
+
+def fetching_cell(address: str, language: str) -> Any:
+    """The cell that gets the exercise's other files from its address (with a slash at its end) where Colab has none."""
+    return _cell(
+        "code", "fetching", fetching_source(language, f"{address}cases.npz", f"{address}{WHEEL}"), {}
+    )
 
 
 def solution_source(task: Task) -> str:

@@ -53,7 +53,8 @@ def _released(course: Course, problem_sets: list[str]) -> list[tuple[str, str]]:
 
 def _readme(course: Course, problem_set: str, language: str, modules: tuple[str, ...]) -> str:
     text = _README[language]
-    lines = [text["begin"].format(ps=problem_set, wheel=WHEEL)]
+    colab = "fetched" if course.exercise_address(language, problem_set) else "upload"
+    lines = [text[part].format(ps=problem_set, wheel=WHEEL) for part in ("begin", colab, "end")]
     lines += [text["torch"]] if "torch" in modules else []
     if course.site:
         lines.append(text["book"].format(site=course.address(language)))
@@ -82,9 +83,9 @@ Python 3.11, 3.12, 3.13 가운데 하나가 필요합니다. 터미널을 이 �
                  .venv/bin/jupyter lab {ps}.ipynb
 
 다음부터는 마지막 줄만 실행하면 됩니다. 이 .venv 하나로 다른 문제집도 풀 수 있습니다:
-그 폴더에서 .venv 대신 이 폴더의 것을 (예: ../{ps}/.venv) 쓰세요.
-
-
+그 폴더에서 .venv 대신 이 폴더의 것을 (예: ../{ps}-ko/.venv) 쓰세요.
+""",
+        "upload": """
 Colab에서
 
 1. File > Upload notebook 에서 {ps}.ipynb 를 올립니다.
@@ -92,11 +93,17 @@ Colab에서
 3. 새 셀에서 실행합니다:  %pip install {wheel}
 
 올린 파일은 세션이 끝나면 사라집니다. 그때는 2와 3을 다시 하세요.
+""",
+        "fetched": """
+Colab에서
 
-
+File > Upload notebook 에서 {ps}.ipynb 를 올립니다. 나머지는 노트북의 첫 코드 셀이 받아 옵니다.
+세션이 새로 시작되면 그 셀부터 다시 실행하세요.
+""",
+        "end": """
 시작과 제출
 
-노트북의 첫 코드 셀을 실행하면, 준비가 됐는지 한 줄로 알려 줍니다.
+노트북을 위에서부터 실행하세요. 준비가 됐는지 첫 셀이 한 줄로 알려 줍니다.
 과제의 셀을 완성하고 바로 아래의 check 셀을 실행하세요. 제출하는 것은 {ps}.ipynb 하나입니다.
 다른 문제집은 다른 폴더에 푸세요: cases.npz는 문제집마다 다릅니다.
 """,
@@ -130,9 +137,9 @@ You need Python 3.11, 3.12 or 3.13. Open a terminal in this folder and run, one 
                  .venv/bin/jupyter lab {ps}.ipynb
 
 From the second time on, the last line is enough. This .venv serves the other problem sets, too:
-in their folders, write the path of this one (../{ps}/.venv, say) in place of .venv.
-
-
+in their folders, write the path of this one (../{ps}-en/.venv, say) in place of .venv.
+""",
+        "upload": """
 In Colab
 
 1. File > Upload notebook: {ps}.ipynb.
@@ -140,11 +147,17 @@ In Colab
 3. In a new cell, run:  %pip install {wheel}
 
 What you uploaded is gone when the session ends. Then do 2 and 3 again.
+""",
+        "fetched": """
+In Colab
 
-
+File > Upload notebook: {ps}.ipynb. The notebook's first code cell gets the rest.
+When a new session begins, run it again.
+""",
+        "end": """
 To begin, and to hand in
 
-Run the notebook's first code cell: it says in one line whether all is in place.
+Run the notebook from the top: its first cell says in one line whether all is in place.
 Complete a task's cell, then run the check cell below it. Hand in {ps}.ipynb, and nothing else.
 Keep each problem set in a folder of its own: each has another cases.npz.
 """,

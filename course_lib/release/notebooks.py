@@ -18,7 +18,7 @@ from course_lib.course import LANGUAGES, Course, CourseError
 from course_lib.grading.bank import Bank, BankError, load_bank, visible_cases
 from course_lib.grading.notebook import read_notebook, text_of, write_notebook
 from course_lib.grading.workspace import generate_release, open_workspace, register
-from course_lib.release.cells import source_notebook
+from course_lib.release.cells import fetching_cell, source_notebook
 from course_lib.release.stale import differences
 from course_lib.release.wheel import put_wheel, requirements
 
@@ -147,6 +147,9 @@ def _write_exercise(
     notebook.cells = [cell for cell in notebook.cells if _tag(cell) in (language, None)]
     for cell in notebook.cells:
         cell.metadata.pop("tags", None)
+    if address := course.exercise_address(language, folder.name):
+        first = next(index for index, cell in enumerate(notebook.cells) if cell.cell_type == "code")
+        notebook.cells.insert(first, fetching_cell(address, language))
     write_notebook(notebook, folder / f"{folder.name}.ipynb")
     shutil.copyfile(cases, folder / CASES)
     # Without a repository in course.toml, course_lib is the wheel beside the notebook.

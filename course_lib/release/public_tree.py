@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from course_lib.course import LANGUAGES, SETTINGS_FILE, Course
-from course_lib.release.wheel import put_wheel
+from course_lib.release.wheel import put_wheels
 
 FILES = ("LICENSE", "LICENSE-TEXT", "pyproject.toml", "requirements.lock", "_config.yml", "_toc.yml")
 FOLDERS = ("book", "course_lib", "exercises")
@@ -27,14 +27,19 @@ def write_public_tree(course: Course, folder: Path) -> None:
     for name in FOLDERS:
         if (course.root / name).is_dir():
             shutil.copytree(course.root / name, folder / name, ignore=shutil.ignore_patterns(*LEFT_OUT))
-    for exercise in sorted(folder.glob("exercises/*/*/")):
-        put_wheel(exercise)
+    put_wheels(folder / "exercises")
     settings = tomllib.loads((course.root / SETTINGS_FILE).read_text(encoding="utf-8-sig"))
     (folder / SETTINGS_FILE).write_text(_toml(settings), encoding="utf-8")
     (folder / "README.md").write_text(_readme(course), encoding="utf-8")
     workflow = folder / ".github" / "workflows" / "checks.yml"
     workflow.parent.mkdir(parents=True)
     workflow.write_text(WORKFLOW, encoding="utf-8")
+
+
+def copy_exercises(course: Course, folder: Path) -> None:
+    """The exercises with their wheels, for notebooks that fetch them from the site."""
+    shutil.copytree(course.exercises, folder, ignore=shutil.ignore_patterns(*LEFT_OUT))
+    put_wheels(folder)
 
 
 def _toml(settings: dict[str, Any]) -> str:
@@ -56,7 +61,7 @@ def _readme(course: Course) -> str:
     sets = "\n".join(
         f"- `exercises/{language}/{name}`" for name in course.problem_sets for language in LANGUAGES
     )
-    links = f"\n{_links(course)}\n" if course.repository and "github.com/" in course.repository else ""
+    links = f"\n{_links(course)}\n" if course.on_github else ""
     return f"""\
 # Scaled Dot-Product Attention
 
@@ -84,15 +89,14 @@ Code: MIT (`LICENSE`). Text and figures: CC BY 4.0 (`LICENSE-TEXT`).
 
 def _links(course: Course) -> str:
     """Where each notebook opens in a browser: Colab, Binder, and nbgitpuller for a hub of one's own."""
-    repository = (course.repository or "").removesuffix("/").removesuffix(".git")
-    name = repository.split("github.com/")[1]
+    name = course.on_github
     lines = ["| notebook | open in |", "|---|---|"]
     for problem_set in course.problem_sets:
         for language in LANGUAGES:
             path = f"exercises/{language}/{problem_set}/{problem_set}.ipynb"
             colab = f"https://colab.research.google.com/github/{name}/blob/main/{path}"
             binder = f"https://mybinder.org/v2/gh/{name}/main?urlpath=lab/tree/{path}"
-            puller = f"hub/user-redirect/git-pull?repo={repository}&branch=main&urlpath=lab/tree/{path}"
+            puller = f"hub/user-redirect/git-pull?repo=https://github.com/{name}&branch=main&urlpath=lab/tree/{path}"
             lines.append(
                 f"| {problem_set} ({language}) | [Colab]({colab}) · [Binder]({binder}) · your hub: `/{puller}` |"
             )

@@ -32,6 +32,12 @@ def put_wheel(folder: Path) -> None:
         os.replace(draft, folder / WHEEL)
 
 
+def put_wheels(exercises: Path) -> None:
+    """Writes the wheel into every exercise's folder below LANGUAGE/."""
+    for exercise in sorted(exercises.glob("*/*/")):
+        put_wheel(exercise)
+
+
 def requirements(modules: Iterable[str], library: str = f"./{WHEEL}") -> str:
     """A requirements.txt: what every notebook needs, the modules of this one, and course_lib, by default the wheel."""
     needed = ["numpy>=2,<3", "array-api-compat>=1.11,<2", "matplotlib>=3.9,<4"]
