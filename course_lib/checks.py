@@ -762,16 +762,13 @@ def _short(value: np.ndarray, right: Iterable[np.ndarray], task: TaskCases) -> n
     """A right value, which is kept once, or half of the bytes: what is the same to a hundredth of the tolerance."""
     if value.dtype != np.float64:
         return value
-    with np.errstate(over="ignore"):
-        candidates = [*right, value.astype(np.float32)]
-    return next(
-        (
+    with np.errstate(all="ignore"):
+        same = (
             short
-            for short in candidates
+            for short in (*right, value.astype(np.float32))
             if _alike(value, short) and _near(value, short, task.rtol / 100, task.atol / 100)
-        ),
-        value,
-    )
+        )
+        return next(same, value)
 
 
 def _restore(task: dict[str, Any], arrays: dict[str, np.ndarray]) -> TaskCases:
