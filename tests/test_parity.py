@@ -51,6 +51,7 @@ IN_SECTIONS = {
     "code": re.compile(r"(?<!`)`[^`\n]+`(?!`)"),
     "list items": re.compile(r"^ *(?:-|\d+\.) ", re.M),
 }
+LISTING = re.compile(r"^(`{3,})\w+\n(.*?)^\1$", re.M | re.S)
 NAMES = re.compile(r"^:::\{(?:library|glossary)\}\n(.*?)^:::$", re.M | re.S)
 TABLE = re.compile(r"(?:^\|.*\n)+", re.M)
 
@@ -138,6 +139,7 @@ def swap(old: str, new: str) -> Callable[[str], str]:
         ("index", swap(r":link: scaling", ":link: check"), "options"),
         ("heads", swap(r"\{cite:p\}`michel2019`", ""), "roles"),
         ("heads", swap(r"\[\"cat\", \"dog\"", '["dog"'), "cell"),
+        ("teaching", swap(r"--nthreads 1", "--nthreads 2"), "listings"),
         ("api", swap(r"^softmax$\n", ""), "names"),
         ("glossary", swap(r"^Query$", "Question"), "names"),
     ],
@@ -196,6 +198,7 @@ def anatomy(text: str) -> dict[str, list[str]]:
     prose = DISPLAY.sub("", body)
     without_roles = IN_SECTIONS["roles"].sub("", prose)
     found = {"front matter": [front[0] if front else ""], "equations": DISPLAY.findall(body)}
+    found["listings"] = [line for listing in LISTING.finditer(body) for line in without_comments(listing[2])]
     found["tables"] = [shape_of(table) for table in TABLE.findall(body)]
     found["names"] = [line for names in NAMES.findall(body) for line in names.splitlines() if line[:1] != " "]
     found |= {kind: [match[0] for match in pattern.finditer(prose)] for kind, pattern in IN_ORDER.items()}
@@ -215,6 +218,10 @@ def once(kind: str, items: list[str]) -> list[str]:
 
 def without_title(role: str) -> str:
     return re.sub(r"`[^`<]*<([^`>]*)>`", r"`\1`", role)
+
+
+def without_comments(listing: str) -> list[str]:
+    return [re.sub(r"(^|\s+)#.*", "", line) for line in listing.splitlines()]
 
 
 def shape_of(table: str) -> str:
