@@ -200,7 +200,6 @@ def grade(
 
     course = find_course()
     _require_current_release(course, problem_set)
-    _require_secret(course)
     if json is not None:
         require_writable(json)
     options = {"again": again, "jobs": jobs, "scheduler": scheduler, "walls": not without_walls}
@@ -211,6 +210,7 @@ def grade(
     if json is not None:
         write_json(report, json)
         print(f"Report: {json}")
+    _say_what_is_in_doubt(report)
     _say_what_waits(report)
 
 
@@ -401,18 +401,6 @@ def _require_current_release(course: Course, problem_set: str) -> None:
         )
 
 
-def _require_secret(course: Course) -> None:
-    """A secret that is gone is not replaced in silence."""
-    from course_lib.grading.secret import secret_path
-
-    path = secret_path(course)
-    if not path.exists() and any(course.root.glob("autograded/*/*")):
-        raise CourseError(
-            f"The course's secret is gone ({_shown(path)}), and a regrade without it draws other inputs. "
-            "Put its copy back, or make a new one: course secret"
-        )
-
-
 def _grade(course: Course, problem_set: str, submitted: Path, options: dict[str, Any]) -> Report:
     from course_lib.grading.run import grade
 
@@ -426,8 +414,18 @@ def _grading_bar(what: str) -> Iterator[Callable[[int, int, int], None]]:
         yield lambda done, total, failures: show(done, total, f"({failures} failed)" if failures else "")
 
 
+def _say_what_is_in_doubt(report: Report) -> None:
+    doubtful = [student.id for student in report.students if student.time_stamp]
+    if doubtful:
+        names = ", ".join(doubtful[:9]) + (f" and {len(doubtful) - 9} more" if len(doubtful) > 9 else "")
+        print(
+            f"Not sure when it came: {names}. Lateness was taken by the time stamps as they are. Look at them; write "
+            "the right time into timestamp.txt beside the notebook, and grade again."
+        )
+
+
 def _say_what_waits(report: Report) -> None:
-    waiting = [student.id for student in report.students if student.status == "needs_marking"]
+    waiting = [student.id for student in report.students if student.waits]
     if waiting:
         print(
             f"Next: mark {len(waiting)} by hand: run jupyter lab here, then the menu Nbgrader > Formgrader."
@@ -442,11 +440,10 @@ def _say_what_waits(report: Report) -> None:
 def _report_table(report: Report) -> Table:
     table = _table(report.assignment, "student", "status", "score", "remarks")
     for student in report.students:
-        points = (
-            "" if student.status in ("missing", "unreadable") else _points(student.score, student.max_score)
-        )
-        remarks = [student.note, "" if student.before is None else _before(student)]
-        table.add_row(student.id, student.status.replace("_", " "), points, " ".join(filter(None, remarks)))
+        nothing = student.status in ("missing", "unreadable") and not student.score
+        points = "" if nothing else _points(student.score, student.max_score)
+        remarks = [student.note, student.time_stamp, "" if student.before is None else _before(student)]
+        table.add_row(student.id, student.status.replace("_", " "), points, "; ".join(filter(None, remarks)))
     return table
 
 
@@ -483,7 +480,6 @@ def _places(course: Course, workspace: Path) -> list[tuple[str, str]]:
         ("book", _shown(course.build / "html" / "index.html")),
         ("exercises", _shown(course.exercises / course.language)),
         ("gradebook", f"cd {_shown(workspace)} && jupyter lab, then the menu Nbgrader > Formgrader"),
-        ("a class", f"{_shown(workspace)}/gradebook.csv and submissions.zip, to rehearse a term with"),
     ]
 
 

@@ -13,7 +13,7 @@ from course_lib.deadlines import Deadlines, read_deadlines
 
 SETTINGS_FILE = "course.toml"
 LANGUAGES = ("ko", "en")
-TABLES = ("due", "late", "extensions")
+TABLES = ("released", "due", "late", "extensions")
 
 
 class CourseError(Exception):

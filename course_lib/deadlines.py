@@ -41,6 +41,9 @@ class Deadlines:
     due: Mapping[str, datetime] = field(default_factory=dict)
     extended: Mapping[str, Mapping[str, datetime]] = field(default_factory=dict)  # problem set, student
     policy: LatePolicy | None = None
+    released: Mapping[str, datetime] = field(
+        default_factory=dict
+    )  # before it, nothing can have been handed in
 
     def due_for(self, problem_set: str, student: str) -> datetime | None:
         """When a problem set is due for a student; None where no date is set."""
@@ -55,8 +58,14 @@ class Deadlines:
 
 
 def read_deadlines(settings: Mapping[str, Any], zone: str | None) -> Deadlines:
-    """The tables `due`, `late` and `extensions` of course.toml. ValueError: what is wrong, where, what to do."""
-    due = {name: _instant(f"due.{name}", value, zone) for name, value in _table(settings, "due").items()}
+    """What course.toml says of dates: released, due, late, extensions. ValueError: what is wrong, where, what to do."""
+    released, due = (
+        {name: _instant(f"{table}.{name}", value, zone) for name, value in _table(settings, table).items()}
+        for table in ("released", "due")
+    )
+    for name in released.keys() & due.keys():
+        if released[name] > due[name]:
+            raise ValueError(f"released.{name} is later than due.{name}. Correct one of them.")
     extended: dict[str, dict[str, datetime]] = {}
     for student, dates in _table(settings, "extensions").items():
         if not isinstance(dates, dict):
@@ -66,7 +75,7 @@ def read_deadlines(settings: Mapping[str, Any], zone: str | None) -> Deadlines:
         for name, value in dates.items():
             where = f'extensions."{student}".{name}'
             extended.setdefault(name, {})[student] = _extended(where, value, due.get(name), name, zone)
-    return Deadlines(due, extended, _policy(_table(settings, "late")))
+    return Deadlines(due, extended, _policy(_table(settings, "late")), released)
 
 
 def instant(text: str, zone: str | None, where: str = "the time") -> datetime:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
 import shutil
 import socket
@@ -25,8 +26,9 @@ from attack_suite import (
 )
 from attack_table import NOT_RUN, fields, rows, stock_points, written
 from mini import make_course, snapshot
+from test_stamps import listed_by_formgrader
 
-from course_lib.course import Course
+from course_lib.course import Course, find_course
 from course_lib.grading.notebook import write_notebook
 from course_lib.grading.rooms import Room
 from course_lib.release.notebooks import release
@@ -124,6 +126,14 @@ def test_there_are_attacks_of_every_kind() -> None:
 # Through the class run: what is handed in as files
 
 
+DATES = """
+[released]
+mini = 2020-03-03T12:00:00Z
+[due]
+mini = 2020-03-31T12:00:00Z
+[late]
+penalty = "10% per day"
+"""
 INTAKE = sorted((FOLDER / "intake").glob("*.py"))
 _FIELD = re.compile(r"^# (\w+): (.*)$", re.MULTILINE)
 
@@ -134,12 +144,19 @@ def graded_class(course: Course, tmp_path_factory: pytest.TempPathFactory) -> An
     from course_lib.grading.run import grade
 
     root = tmp_path_factory.mktemp("class")
+    course = find_course(shutil.copytree(course.root, root / "course"))
+    with (course.root / "course.toml").open("a") as settings:
+        settings.write(DATES)
+    course = find_course(course.root)
     submitted = root / "handed-in"
     submitted.mkdir()
     (submitted / "canary.db").write_bytes(b"SQLite format 3\0 of somebody else")
     for honest in ("honest-1", "honest-2"):
         (submitted / honest / "mini").mkdir(parents=True)
-        write_notebook(notebook_with(course, []), submitted / honest / "mini" / "mini.ipynb")
+        path = submitted / honest / "mini" / "mini.ipynb"
+        write_notebook(notebook_with(course, []), path)
+        path.with_name("timestamp.txt").write_text("2020-03-30 12:00:00 UTC\n")
+        os.utime(path, (0, 0))
     for path in INTAKE:
         spec = importlib.util.spec_from_file_location(f"attack_{path.stem}", path)
         assert spec is not None
@@ -176,7 +193,8 @@ def test_handed_in_attack_earns_nothing(path: Path, graded_class: Any) -> None:
     scores = {item.id: item.score for item in found.items}
     assert (found.status, scores["double"]) == (said["status"], 0.0)
     assert scores["mean"] == float(said.get("mean", 2.5))
-    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f]", found.note)
+    assert said.get("doubt", "") in found.time_stamp
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f]", found.note + found.time_stamp)
 
 
 @pytest.mark.slow
@@ -186,7 +204,9 @@ def test_handed_in_attacks_touch_nobody(graded_class: Any) -> None:
         assert not re.search("[\x00-\x1f\x7f-\x9f]", student.id)
         if student.id.startswith("honest"):
             assert {item.id: item.score for item in student.items if item.id != "why"} == HONEST
+            assert student.time_stamp == ""
     assert before == after
+    assert {row["student"] for row in listed_by_formgrader(workspace)} > {"honest-1", "honest-2"}
     assert not Path("/tmp/shadow").exists()
     passwd = Path("/etc/passwd").read_bytes()
     assert not [name for name, content in snapshot(workspace).items() if passwd[:40] in content]

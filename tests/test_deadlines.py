@@ -67,6 +67,11 @@ def test_read_deadlines_of_nothing_sets_nothing() -> None:
         ('[due]\nps1 = "20270331"', "due.ps1 must be a day and a time"),
         ("[due]\nps1 = 23:59:00", "due.ps1 must be a day and a time"),
         ("[due]\nps1 = true", "due.ps1 must be a day and a time"),
+        ("[released]\nps1 = 2027-03-31", "released.ps1 must be a day and a time"),
+        (
+            "[due]\nps1 = 2027-03-01T00:00:00\n[released]\nps1 = 2027-03-02T00:00:00",
+            "released.ps1 is later than due.ps1",
+        ),
         ('[late]\npenalty = "10%"', "late.penalty must be 'none' or such as '10% per day'"),
         ('[late]\npenalty = "101% per day"', "late.penalty must be"),
         ('[late]\npenalty = "-1% per day"', "late.penalty must be"),

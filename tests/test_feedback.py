@@ -293,6 +293,22 @@ def test_write_feedback_shows_marks_given_since(course: Course, workspace: Path,
     assert "Nearly" in text
 
 
+def test_write_feedback_says_that_only_what_came_before_could_be_read(
+    course: Course, workspace: Path, written: Feedback
+) -> None:
+    path = workspace / "submitted" / "student-002" / "mini" / "mini.ipynb"
+    readable = path.read_bytes()
+    path.write_bytes(b"{")
+    assert write_feedback(course, "mini", workspace) == written
+    text = text_of(workspace, "student-002")
+    assert "What was handed in last can't be read: mini.ipynb is damaged" in text
+    assert "This is the result of what was handed in before." in text
+    assert "ZeroDivisionError: division by zero" in text
+    path.write_bytes(readable)
+    write_feedback(course, "mini", workspace)
+    assert "can't be read" not in text_of(workspace, "student-002")
+
+
 def test_write_feedback_lays_the_key_of_the_exchange_beside_the_page(course: Course, tmp_path: Path) -> None:
     """nbgrader's release_feedback names the file in the exchange after it."""
     path = hand_in(course, tmp_path / "handed-in", "student-001", double_solution=DOUBLE)

@@ -441,28 +441,105 @@ def test_grade_again_keeps_marks_given_by_hand(
     assert scores(report) == {"both": ("needs_marking", [3.0, 0.0, None])}
 
 
-def test_grade_takes_back_the_marks_of_what_cannot_be_read_now(
-    course: Course, odd_class: Path, odd_report: Report, tmp_path: Path
-) -> None:
-    """The gradebook is what the submissions that lie there now earn, whatever lay there before."""
+STANDS = "; the marks are those of what was handed in before"
+DAMAGED = {
+    "cut off": b"{",
+    "empty": b"",
+    "not a notebook": b'{"nbformat": 4}',
+    "latin-1": "é".encode("latin-1"),
+}
+
+
+@pytest.fixture
+def marked(course: Course, odd_report: Report, tmp_path: Path) -> Path:
+    """A workspace in which a person has given 1.5 points for the answer in words."""
+    workspace = Path(shutil.copytree(course.root / "workspace", tmp_path / "workspace"))
+    with gradebook_of(workspace) as gradebook:
+        mark = gradebook.find_grade("why", "mini", "mini", "both")
+        mark.manual_score, mark.extra_credit, mark.needs_manual_grade = 1.5, 0.25, False
+        gradebook.db.commit()
+    return workspace
+
+
+def gradebook_of(workspace: Path) -> Any:
     from nbgrader.api import Gradebook
 
-    shutil.copytree(course.root / "workspace", tmp_path / "workspace")
-    with Gradebook(f"sqlite:///{tmp_path / 'workspace' / 'gradebook.db'}") as gradebook:
-        mark = gradebook.find_grade("why", "mini", "mini", "both")
-        mark.manual_score, mark.needs_manual_grade = 1.5, False
-        gradebook.db.commit()
-    hand_in(course, tmp_path / "new", "both").write_text("{")
-    [student] = grade(course, "mini", tmp_path / "new", tmp_path / "workspace").students
-    assert (student.status, student.score, student.score_before) == ("unreadable", 0.0, 7.0)
-    with Gradebook(f"sqlite:///{tmp_path / 'workspace' / 'gradebook.db'}") as gradebook:
-        [kept] = [row for row in gradebook.submission_dicts("mini") if row["student"] == "both"]
-    assert (kept["score"], kept["needs_manual_grade"]) == (0.0, False)
-    assert not (tmp_path / "workspace" / "autograded" / "both" / "mini").exists()
+    return Gradebook(f"sqlite:///{workspace / 'gradebook.db'}")
+
+
+def kept(workspace: Path) -> tuple[float, bool, bytes]:
+    """What the workspace holds of the student: score, whether a mark waits, the executed notebook."""
+    with gradebook_of(workspace) as gradebook:
+        [row] = [row for row in gradebook.submission_dicts("mini") if row["student"] == "both"]
+    notebook = workspace / "autograded" / "both" / "mini" / "mini.ipynb"
+    return row["score"], row["needs_manual_grade"], notebook.read_bytes()
+
+
+@pytest.mark.parametrize("content", DAMAGED.values(), ids=DAMAGED)
+def test_grade_lets_marks_stand_where_what_came_since_cannot_be_read(
+    course: Course, marked: Path, tmp_path: Path, content: bytes
+) -> None:
+    """Nobody loses what they had, least of all what a person gave, by a file that was damaged on its way."""
+    before = kept(marked)
+    hand_in(course, tmp_path / "new", "both").write_bytes(content)
+    for again in (False, False, True):
+        [student] = grade(course, "mini", tmp_path / "new", marked, again=again).students
+        assert (student.status, student.before) == ("unreadable", None)
+        assert [item.score for item in student.items] == [3.0, 2.5, 1.75]
+        assert student.note.startswith("mini.ipynb is ")
+        assert student.note.endswith(STANDS)
+        assert kept(marked) == before
+    # what can be read again is graded, and the mark by hand is shown to a person again
     shutil.rmtree(tmp_path / "new")
-    hand_in(course, tmp_path / "new", "both", double_solution=DOUBLE, mean_solution=MEAN, why="Because.")
-    report = grade(course, "mini", tmp_path / "new", tmp_path / "workspace")
+    hand_in(course, tmp_path / "new", "both", double_solution=DOUBLE, mean_solution=MEAN, why="As before?")
+    report = grade(course, "mini", tmp_path / "new", marked)
     assert scores(report) == {"both": ("needs_marking", [3.0, 2.5, None])}
+    assert kept(marked)[:2] == (7.25, True)
+
+
+def test_grade_lets_marks_stand_where_what_was_graded_is_gone(course: Course, marked: Path) -> None:
+    before = kept(marked)
+    for path in (marked / "submitted" / "both" / "mini").iterdir():
+        path.unlink()
+    report = grade(course, "mini", marked / "submitted", marked)
+    assert scores(report)["both"] == ("missing", [3.0, 2.5, 1.75])
+    assert {student.id: student.note for student in report.students}["both"] == "mini is empty" + STANDS
+    assert kept(marked) == before
+
+
+def test_grade_lets_marks_stand_that_nbgraders_own_commands_gave(
+    course: Course, marked: Path, tmp_path: Path
+) -> None:
+    with gradebook_of(marked) as gradebook:
+        connection = gradebook.engine.raw_connection()
+        connection.cursor().execute("DELETE FROM course_graded")
+        connection.commit()
+        connection.close()
+    before = kept(marked)
+    hand_in(course, tmp_path / "new", "both").write_bytes(b"{")
+    assert scores(grade(course, "mini", tmp_path / "new", marked))["both"] == ("unreadable", [3.0, 2.5, 1.75])
+    assert kept(marked) == before
+    shutil.rmtree(marked / "autograded" / "both")  # the mark by hand is reason enough
+    assert scores(grade(course, "mini", tmp_path / "new", marked))["both"][1] == [3.0, 2.5, 1.75]
+
+
+def test_grade_lets_an_answer_wait_for_its_mark_where_what_came_since_cannot_be_read(
+    course: Course, odd_report: Report, tmp_path: Path
+) -> None:
+    shutil.copytree(course.root / "workspace", tmp_path / "workspace")
+    hand_in(course, tmp_path / "new", "both").write_bytes(b"{")
+    [student] = grade(course, "mini", tmp_path / "new", tmp_path / "workspace").students
+    assert (student.status, student.waits) == ("unreadable", True)
+    assert [item.score for item in student.items] == [3.0, 2.5, None]
+
+
+def test_grade_gives_nothing_for_what_was_never_graded(course: Course, tmp_path: Path) -> None:
+    shutil.copy(course.root / "gradebook.db", tmp_path)
+    hand_in(course, tmp_path / "new", "both").write_bytes(b"{")
+    for _ in range(2):
+        [student] = grade(course, "mini", tmp_path / "new", tmp_path).students
+        assert scores(Report("mini", (student,))) == {"both": ("unreadable", [0.0, 0.0, 0.0])}
+        assert STANDS not in student.note
 
 
 def test_grade_lets_marks_stand_where_nothing_new_was_handed_in(

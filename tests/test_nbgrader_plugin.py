@@ -14,6 +14,7 @@ from mini import cell_of, hand_in, make_course
 
 from course_lib.course import Course, find_course
 from course_lib.grading import bubblewrap, rooms
+from course_lib.grading.nbgrader_plugin import _without_marks
 from course_lib.grading.notebook import read_notebook
 from course_lib.grading.run import grade
 from course_lib.grading.workspace import nbgrader_at_work, open_workspace, register, settings
@@ -177,3 +178,52 @@ def test_a_second_run_after_course_grade_changes_no_mark(course: Course, tmp_pat
     done = run_nbgrader(tmp_path, "autograde", "mini", "--force")
     assert done.returncode == 0, done.stderr
     assert marks(tmp_path, "mini") == before
+
+
+def test_autograde_lets_marks_stand_where_what_came_since_cannot_be_read(
+    course: Course, tmp_path: Path
+) -> None:
+    submitted = tmp_path / "handed-in"
+    for student in ("student-001", "student-002"):
+        hand_in(course, submitted, student, double_solution=DOUBLE, why="Because.")
+    grade(course, "mini", submitted, tmp_path)
+    mark_by_hand(tmp_path, "student-001")
+    before = marks(tmp_path, "mini"), by_hand(tmp_path, "student-001")
+    (tmp_path / "submitted" / "student-001" / "mini" / "mini.ipynb").write_bytes(b"{")
+    done = run_nbgrader(tmp_path, "autograde", "mini", "--force")
+    assert done.returncode == 0, done.stderr
+    assert "student-001: mini.ipynb is damaged" in done.stderr
+    assert "what was graded before stands" in done.stderr
+    assert (marks(tmp_path, "mini"), by_hand(tmp_path, "student-001")) == before
+    assert (tmp_path / "autograded" / "student-001" / "mini" / "mini.ipynb").is_file()
+
+
+def test_what_cannot_be_graded_keeps_marks_given_by_hand(course: Course, tmp_path: Path) -> None:
+    hand_in(course, tmp_path / "handed-in", "student-001", double_solution=DOUBLE, why="Because.")
+    grade(course, "mini", tmp_path / "handed-in", tmp_path)
+    mark_by_hand(tmp_path, "student-001")
+    where = {"notebook": "mini", "assignment": "mini", "student": "student-001"}
+    where["db_url"] = f"sqlite:///{tmp_path / 'gradebook.db'}"
+    before = marks(tmp_path, "mini")
+    _without_marks(where, only_where_none=True)
+    assert (marks(tmp_path, "mini"), by_hand(tmp_path, "student-001")) == (before, (1.5, False))
+    _without_marks(where)
+    assert [score for _, score, _ in marks(tmp_path, "mini")["student-001"]] == [0.0, 0.0, 0.0]
+    assert by_hand(tmp_path, "student-001") == (1.5, True)
+
+
+def mark_by_hand(folder: Path, student: str) -> None:
+    from nbgrader.api import Gradebook
+
+    with nbgrader_at_work(), Gradebook(f"sqlite:///{folder / 'gradebook.db'}") as gradebook:
+        mark = gradebook.find_grade("why", "mini", "mini", student)
+        mark.manual_score, mark.needs_manual_grade = 1.5, False
+        gradebook.db.commit()
+
+
+def by_hand(folder: Path, student: str) -> tuple[float | None, bool]:
+    from nbgrader.api import Gradebook
+
+    with nbgrader_at_work(), Gradebook(f"sqlite:///{folder / 'gradebook.db'}") as gradebook:
+        mark = gradebook.find_grade("why", "mini", "mini", student)
+        return mark.manual_score, mark.needs_manual_grade

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from course_lib.checks import Outcome, TaskCases, TooMuchMemory, decide, report
-from course_lib.grading.bank import Bank, Task, draw_cases, for_students
+from course_lib.grading.bank import Bank, Task, draw_cases
 from course_lib.grading.outputs import Outputs, error_output, graded_outputs
 from course_lib.grading.rooms import Call, Ended, Lost, Room, Seat, TooLong, TooMuch
 from course_lib.grading.self_contained import is_self_contained
@@ -56,7 +56,6 @@ class Exam:
     language: str
     files: dict[str, bytes]  # laid beside the notebook: what students got with it
     limits: Limits = Limits()
-    site: str = ""  # the address of the book, where it is published
 
 
 def examine(notebook: Any, student: str, exam: Exam, room: Room) -> Any:
@@ -118,7 +117,7 @@ class _Sitting:
         self.deadline = time.monotonic() + exam.limits.notebook
         self.limits_hit: list[str] = []
         self._lines = {line.strip()[:200] for cell in notebook.cells for line in cell.source.splitlines()}
-        self._together = is_self_contained(_sources(notebook))
+        self._together = is_self_contained(_sources(notebook), [task.name for task in exam.bank.tasks])
         self._outputs = Outputs()
         self._steps: list[_Step] = []
         self._stack = ExitStack()
@@ -142,7 +141,7 @@ class _Sitting:
     def keep(self, task: str) -> _Kept:
         """The state that the notebook is in, for `judge`."""
         try:
-            if self._together:
+            if self._shared(task):
                 self._steps.append(_Step(task=task))
                 self._seated().note(task)
                 return _Kept(None, ())
@@ -157,7 +156,7 @@ class _Sitting:
         """The outputs of a graded cell: what the function of that name earns in the state that was kept."""
         task = self.exam.bank.task(name)
         seed = seed_of(self.exam, self.student, name)
-        cases = for_students(draw_cases(task, seed, rounds=ROUNDS), self.exam.site)
+        cases = draw_cases(task, seed, rounds=ROUNDS)
         verdict = decide(cases, self._outcomes(task, cases, kept))
         return graded_outputs(report(verdict, self.exam.language, hidden=True), verdict.points, count)
 
@@ -165,19 +164,23 @@ class _Sitting:
         """What each case gives; after a call that does not come back, the rest of the task is lost."""
         outcomes: list[Outcome] = []
         try:
-            with self._asked(kept) as seat:
+            with self._asked(task.name, kept) as seat:
                 self._ask(seat, task, cases, outcomes)
         except Lost as loss:
-            if self._together:
+            if self._shared(task.name):
                 self._leave()
             lost = Outcome(error=self._say(loss, task.seconds or self.exam.limits.call, task.name))
             outcomes += [lost] * (len(cases.cases) - len(outcomes))
         return outcomes
 
+    def _shared(self, task: str) -> bool:
+        """Whether a task is asked where others are; not if its memory counts, which grows less where others had it."""
+        return self._together and self.exam.bank.task(task).memory is None
+
     @contextmanager
-    def _asked(self, kept: _Kept) -> Iterator[Seat]:
+    def _asked(self, task: str, kept: _Kept) -> Iterator[Seat]:
         """Where a task is asked."""
-        if self._together:
+        if self._shared(task):
             yield self._seated()
             return
         try:

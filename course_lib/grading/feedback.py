@@ -14,6 +14,7 @@ from course_lib.course import Course, CourseError
 from course_lib.grading.feedback_page import Mark, Marks, page
 from course_lib.grading.intake import Missing, Unreadable, stage, submissions_in
 from course_lib.grading.notebook import read_notebook
+from course_lib.grading.recorder import open_gradebook
 from course_lib.grading.workspace import Workspace, nbgrader_at_work, open_workspace, settings
 
 Progress = Callable[[int, int, str], None]
@@ -21,6 +22,10 @@ Progress = Callable[[int, int, str], None]
 _NOT_READ = {
     "ko": "낸 것을 읽을 수 없어 채점하지 못했습니다. 다음을 고쳐 다시 내세요: {reason}.",
     "en": "What was handed in can't be read, so nothing was graded: {reason}.",
+}
+_NOT_READ_NOW = {
+    "ko": "마지막에 낸 것은 읽을 수 없습니다. 다음을 고쳐 다시 내세요: {reason}. 아래는 그 전에 낸 것의 결과입니다.",
+    "en": "What was handed in last can't be read: {reason}. This is the result of what was handed in before.",
 }
 
 
@@ -53,7 +58,7 @@ def write_feedback(
         )
     _generate(place, problem_set, lambda done: progress(done, len(executed), ""))
     graded = {path.parent.parent.name for path in executed}
-    noted, without = _without_notebook(place, problem_set, graded)
+    noted, without = _say_what_is_not_read(place, problem_set, graded)
     return Feedback(place.root / "feedback", len(executed) + noted, without)
 
 
@@ -83,32 +88,42 @@ def _generate(place: Workspace, problem_set: str, done: Callable[[int], None]) -
             raise CourseError(f"nbgrader could not write the feedback: {log.last_error or error}.") from error
 
 
-def _without_notebook(place: Workspace, problem_set: str, graded: set[str]) -> tuple[int, tuple[str, ...]]:
-    """Pages for those whose submission holds no readable notebook; who handed in nothing gets none."""
+def _say_what_is_not_read(
+    place: Workspace, problem_set: str, graded: set[str]
+) -> tuple[int, tuple[str, ...]]:
+    """Pages that say that a submission can't be read: how many of them are new, and who has no page at all."""
     released = read_notebook(place.course.nbgrader / "release" / problem_set / f"{problem_set}.ipynb")
     pages, without = 0, []
     with contextlib.suppress(CourseError), tempfile.TemporaryDirectory() as scratch:
         for submission in submissions_in(place.submitted, problem_set):
-            if submission.student in graded:
-                continue
+            student, has_page = submission.student, submission.student in graded
             try:
                 stage(submission, problem_set, released, Path(scratch, problem_set, "staged.ipynb"))
-                without.append(submission.student)
             except (Missing, PermissionError):
-                without.append(submission.student)
+                pass
             except Unreadable as damage:
-                _write_note(place, problem_set, submission.student, released, str(damage))
-                pages += 1
+                _write_note(place, problem_set, student, None if has_page else released, str(damage))
+                pages += not has_page
+                continue
+            if not has_page:
+                without.append(student)
     return pages, tuple(without)
 
 
-def _write_note(place: Workspace, problem_set: str, student: str, released: Any, note: str) -> None:
-    cells = [cell.metadata.nbgrader for cell in released.cells if "nbgrader" in cell.metadata]
-    nothing = Marks({cell.grade_id: Mark(0.0, float(cell.points)) for cell in cells if cell.grade}, {})
-    note = _NOT_READ[place.course.language].format(reason=note)
-    text = page(
-        None, nothing, problem_set=problem_set, student=student, language=place.course.language, note=note
-    )
+def _write_note(place: Workspace, problem_set: str, student: str, released: Any | None, reason: str) -> None:
+    """The page with the sentence: on what was graded before, or, where nothing was, on the tasks of `released`."""
+    from course_lib.grading.nbgrader_plugin import marks_of
+
+    language, executed = place.course.language, None
+    if released is None:
+        executed = read_notebook(place.notebook("autograded", problem_set, student))
+        with open_gradebook(place) as gradebook:
+            marks = marks_of(gradebook, problem_set, student)
+    else:
+        cells = [cell.metadata.nbgrader for cell in released.cells if "nbgrader" in cell.metadata]
+        marks = Marks({cell.grade_id: Mark(0.0, float(cell.points)) for cell in cells if cell.grade}, {})
+    note = (_NOT_READ if executed is None else _NOT_READ_NOW)[language].format(reason=reason)
+    text = page(executed, marks, problem_set=problem_set, student=student, language=language, note=note)
     path = place.root / "feedback" / student / problem_set / f"{problem_set}.html"
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_suffix(".draft")

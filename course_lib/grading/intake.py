@@ -10,13 +10,14 @@ import re
 import shutil
 import unicodedata
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from course_lib.course import SETTINGS_FILE, CourseError
 from course_lib.grading.foreign_notebook import parse_notebook, with_ids
 from course_lib.grading.notebook import new_cell, write_notebook
+from course_lib.grading.receipts import RECEIPT, stamp
 
 # A notebook without its outputs has some hundred KB; with figures, a few MB.
 MAX_BYTES = 32 * 2**20
@@ -73,6 +74,7 @@ def collect(submission: Submission, problem_set: str, into: Path) -> Submission:
     collected by name and size alone.
     """
     if any(folder.parent.resolve() == into.resolve() for folder in submission.folders):
+        set_aside_no_time(submission, problem_set)
         return submission
     named = [_named(folder, problem_set) for folder in submission.folders]
     found = [folder for folder in named if folder and _notebooks_in(folder)]
@@ -84,22 +86,34 @@ def collect(submission: Submission, problem_set: str, into: Path) -> Submission:
         target.mkdir(parents=True)
         for path in _regular_files(found[0]):
             _copy(path, target / path.name)
+    if found:
+        stamp(target, _timestamp(found[0]))
     return Submission(submission.student, (into / submission.student,))
 
 
-def stage(submission: Submission, problem_set: str, released: Any, target: Path) -> None:
+def set_aside_no_time(submission: Submission, problem_set: str) -> None:
+    """Renames a timestamp.txt that says no time: formgrader would show nobody's marks because of it."""
+    for folder in submission.folders:
+        path = folder / problem_set / RECEIPT
+        if os.path.lexists(path) and instant_of(_text_of(path)) is None:
+            path.rename(path.with_name(f"no-time-{RECEIPT}"))
+
+
+def stage(submission: Submission, problem_set: str, released: Any, target: Path) -> HandedIn:
     """Writes the one notebook of a submission to `target`, repaired so that every graded cell is there once.
 
-    `released` is the notebook as students got it. Missing or Unreadable where there is none to write.
+    Returns what was handed in. `released` is the notebook as students got it. Missing or Unreadable where there is
+    none to write.
     """
     handed_in = choose(submission, problem_set, released)
     notebook = repair(parse_submission(handed_in.name, handed_in.content), released)
     shutil.rmtree(target.parent, ignore_errors=True)
     target.parent.mkdir(parents=True)
     write_notebook(notebook, target)
-    for name, text in (("timestamp.txt", handed_in.timestamp), (EXCHANGE_KEY, handed_in.exchange_key)):
+    for name, text in ((RECEIPT, handed_in.timestamp), (EXCHANGE_KEY, handed_in.exchange_key)):
         if text:
             (target.parent / name).write_text(text, encoding="utf-8")
+    return handed_in
 
 
 @dataclass(frozen=True)
@@ -111,6 +125,7 @@ class HandedIn:
     timestamp: str
     note: str = ""  # what a person should know of how it was handed in
     exchange_key: str = ""  # under which nbgrader's exchange gives the feedback back
+    changed: datetime | None = None  # the file's own time, an instant; None where its system knows none
 
 
 def choose(submission: Submission, problem_set: str, released: Any) -> HandedIn:
@@ -124,6 +139,7 @@ def choose(submission: Submission, problem_set: str, released: Any) -> HandedIn:
         _timestamp(path.parent),
         note,
         key if re.fullmatch(r"[\w-]{1,200}", key) else "",
+        _changed(path),
     )
 
 
@@ -309,7 +325,9 @@ def _same_files(folder: Path, copied: Path) -> bool:
     """Whether a folder's regular files are all in its copy, and nothing else is."""
     if not copied.is_dir():
         return False
-    files, copies = _regular_files(folder), _regular_files(copied)
+    files, copies = (
+        [path for path in _regular_files(place) if path.name != RECEIPT] for place in (folder, copied)
+    )
     return [path.name for path in files] == [path.name for path in copies] and all(
         _same(*pair) for pair in zip(files, copies, strict=True)
     )
@@ -317,7 +335,7 @@ def _same_files(folder: Path, copied: Path) -> bool:
 
 def _timestamp(folder: Path) -> str:
     """When it was handed in, from timestamp.txt, as nbgrader reads it; what is no time is left out."""
-    line = _line_of(folder / "timestamp.txt")
+    line = _line_of(folder / RECEIPT)
     if not re.match(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d", line) or instant_of(line) is None:
         return ""
     return line + "\n"
@@ -336,11 +354,22 @@ def instant_of(text: str) -> datetime | None:
 
 def _line_of(path: Path) -> str:
     """The first line of a small text file; empty where there is none."""
+    return "".join(_text_of(path).splitlines()[:1]).strip()
+
+
+def _text_of(path: Path) -> str:
+    """The beginning of a text file; empty where there is none."""
     if path not in _regular_files(path.parent):
         return ""
     with path.open("rb") as file:
-        lines = file.read(1000).decode("utf-8-sig", errors="replace").strip().splitlines()
-    return lines[0].strip() if lines else ""
+        return file.read(1000).decode("utf-8-sig", errors="replace").strip()
+
+
+def _changed(path: Path) -> datetime | None:
+    try:
+        return datetime.fromtimestamp(path.stat().st_mtime, UTC)
+    except (OverflowError, ValueError):  # a file system takes years that no calendar has
+        return None
 
 
 def _read(path: Path) -> bytes:
@@ -354,11 +383,13 @@ def _read(path: Path) -> bytes:
 
 
 def _copy(path: Path, target: Path) -> None:
-    if path.stat().st_size <= MAX_BYTES:
+    found = path.stat()
+    if found.st_size <= MAX_BYTES:
         shutil.copyfile(path, target)
     else:
         with target.open("wb") as file:
-            file.truncate(path.stat().st_size)  # a hole: it takes no room
+            file.truncate(found.st_size)  # a hole: it takes no room
+    os.utime(target, ns=(found.st_atime_ns, found.st_mtime_ns))
 
 
 def _same(file: Path, copy: Path) -> bool:

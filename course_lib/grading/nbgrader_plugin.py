@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import tempfile
 import weakref
+from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -23,10 +24,11 @@ from traitlets import Unicode, default
 from course_lib.course import CourseError, read_course
 from course_lib.grading import lateness
 from course_lib.grading.feedback_page import Mark, Marks, page
-from course_lib.grading.intake import Missing, Unreadable, stage, submissions_in
+from course_lib.grading.intake import Missing, Unreadable, set_aside_no_time, stage, submissions_in
 from course_lib.grading.notebook import packed, read_notebook, unpacked
 from course_lib.grading.receipts import read_receipts, stamp
 from course_lib.grading.rooms import require_walls
+from course_lib.grading.stamps import doubt
 from course_lib.grading.worker import Unit, begin, end, examine_unit, paper_of
 
 
@@ -70,7 +72,7 @@ class RoomExporter(NotebookExporter):
         """The notebook in a file; Unreadable, and no marks, where what was handed in is none."""
         where = resources["nbgrader"]
         if where["student"] in self._refused:
-            _without_marks(where)
+            _without_marks(where, only_where_none=True)
             raise Unreadable(f"{where['student']}: {self._refused[where['student']]}")
         return super().from_filename(filename, resources=resources, **kw)
 
@@ -98,13 +100,21 @@ class RoomExporter(NotebookExporter):
             if not fnmatchcase(submission.student, directory.student_id):
                 continue
             target = Path(self._scratch.name) / submission.student / name / f"{name}.ipynb"
+            set_aside_no_time(submission, name)
             try:
-                stage(submission, name, released, target)
+                handed_in = stage(submission, name, released, target)
                 if submission.student in receipts:
                     stamp(target.parent, receipts[submission.student].line)
+                elif against := doubt(
+                    handed_in, name, submission.student, course.deadlines, datetime.now(UTC)
+                ):
+                    self.log.warning("%s: %s", submission.student, against)
             except Missing as nothing:
                 self.log.warning("%s: %s", submission.student, nothing)
             except Unreadable as damage:
+                if (_folder(directory, "autograded", submission.student) / f"{name}.ipynb").is_file():
+                    self.log.error("%s: %s; what was graded before stands", submission.student, damage)
+                    continue
                 self._refused[submission.student] = str(damage)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.touch()
@@ -180,15 +190,24 @@ def marks_of(gradebook: Any, problem_set: str, student: str) -> Marks:
     return Marks(items, comments, float(notebook.late_submission_penalty or 0.0))
 
 
-def _without_marks(where: dict[str, str]) -> None:
-    """Zero for a submission that can't be read, whatever an earlier one earned."""
+def _without_marks(where: dict[str, str], *, only_where_none: bool = False) -> None:
+    """Zero for what could not be graded. What a person gave stays, to be looked at again."""
     with Gradebook(where["db_url"]) as gradebook:
         notebook = gradebook.find_submission_notebook(
             where["notebook"], where["assignment"], where["student"]
         )
         for grade in notebook.grades:
-            grade.auto_score, grade.manual_score, grade.needs_manual_grade = 0.0, None, False
+            by_hand = grade.manual_score is not None
+            if not (only_where_none and (by_hand or grade.auto_score is not None)):
+                grade.auto_score, grade.needs_manual_grade = 0.0, by_hand
         gradebook.db.commit()
+
+
+def _folder(directory: Any, step: str, student: str) -> Path:
+    """A student's folder in a step of nbgrader's: "autograded", say."""
+    return Path(
+        directory.format_path(getattr(directory, f"{step}_directory"), student, directory.assignment_id)
+    )
 
 
 def _elsewhere(directory: Any, **traits: Any) -> Any:

@@ -67,11 +67,22 @@ def write_receipts(gradebook: Any, problem_set: str, receipts: Iterable[Receipt]
 
 
 def stamp(folder: Path, line: str) -> None:
-    """Makes timestamp.txt in a submission's folder say what the receipt says: formgrader compares the two."""
+    """Makes timestamp.txt in a submission's folder say this and nothing else; with nothing to say, there is none.
+
+    Formgrader compares it with the gradebook, and shows nobody's marks where one of them is no time.
+    """
     path = folder / RECEIPT
-    if folder.is_dir() and (not path.is_file() or path.read_text(encoding="utf-8", errors="replace") != line):
+    if folder.is_dir() and _beginning(path).strip() != line.strip():
         path.unlink(missing_ok=True)
-        path.write_text(line, encoding="utf-8")
+        if line:
+            path.write_text(line, encoding="utf-8")
+
+
+def _beginning(path: Path) -> str:
+    if not path.is_file():
+        return ""
+    with path.open("rb") as file:
+        return file.read(1000).decode("utf-8", errors="replace")
 
 
 def _table(gradebook: Any) -> Any:

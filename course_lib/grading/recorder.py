@@ -127,7 +127,7 @@ class Recorder:
         self._gradebook.close()
 
     def known(self, students: Iterable[str]) -> dict[str, Entry]:
-        """What is kept of these students: of those who were graded and whose marks are all there."""
+        """What was graded of these students before, by a run or by nbgrader's own commands, or was marked by hand."""
         students = list(students)
         rows = self._rows(students)
         kept = self._kept(students)
@@ -139,15 +139,9 @@ class Recorder:
                 names[grade.cell_id]: _mark(grade) for grade in row.grades.values() if grade.cell_id in names
             }
             record = kept.get(student)
-            if record is not None and marks.keys() == self._items.keys():
-                entries[student] = Entry(
-                    {name: marks[name] for name in self._items},
-                    record.submission,
-                    record.surroundings,
-                    record.failure,
-                    record.note,
-                    json.loads(record.messages),
-                )
+            graded = record or self.has_notebook(student) or any(m.manual is not None for m in marks.values())
+            if graded and marks.keys() == self._items.keys():
+                entries[student] = _entry({name: marks[name] for name in self._items}, record)
         return entries
 
     def has_notebook(self, student: str) -> bool:
@@ -174,33 +168,28 @@ class Recorder:
         writing.finish()
         return entries
 
-    def withdraw(self, students: Iterable[str]) -> dict[str, Entry]:
-        """Takes back all marks of students whose submission can't be graded any more; returns what was kept of them.
-
-        They are then what a gradebook has that never saw an earlier submission of theirs: zero.
-        """
-        students = list(students)
-        before, writing = self.known(students), _Writing(self._session)
-        nothing = {"auto_score": 0.0, "manual_score": None, "extra_credit": None, "needs_manual_grade": False}
-        for student, row in self._rows(students).items():
-            self._files.remove(student)
+    def nothing(self, students: Iterable[str]) -> None:
+        """Zero for students of whom nothing was graded before, where nbgrader's own commands began a row for them."""
+        writing = _Writing(self._session)
+        zero = {"auto_score": 0.0, "manual_score": None, "extra_credit": None, "needs_manual_grade": False}
+        for student, row in self._rows(list(students)).items():
             for cell in self._cells.values():
-                writing.grade(row.notebook_id, cell, nothing, row.grades.get(cell))
-            self._record_time(student, "", row, [], writing)
-        table = self._graded.c
-        self._session.execute(
-            self._graded.delete().where(table.problem_set == self.problem_set, table.student.in_(students))
-        )
+                writing.grade(row.notebook_id, cell, zero, row.grades.get(cell))
+            self._record_time(student, None, row, [], writing)
         writing.finish()
-        return before
 
-    def refresh(self, timestamps: Mapping[str, str]) -> None:
-        """Of students whose marks stand: when they handed in, and the penalty for it by today's rules."""
+    def refresh(self, timestamps: Mapping[str, str | None]) -> None:
+        """Of students whose marks stand: when they handed in, and the penalty for it by today's rules.
+
+        A time stamp of None leaves the time as it is.
+        """
         writing = _Writing(self._session)
         names = {cell: name for name, cell in self._cells.items()}
         for student, row in self._rows(list(timestamps)).items():
             marks = [_mark(grade) for grade in row.grades.values() if grade.cell_id in names]
-            self._record_time(student, timestamps[student], row, marks, writing)
+            line = timestamps[student]
+            time = row.timestamp if line is None else instant_of(line)
+            self._record_time(student, time, row, marks, writing)
         writing.finish()
 
     def _record_one(self, result: Result, row: Any, writing: _Writing, *, keep_marks: bool) -> Entry:
@@ -213,7 +202,7 @@ class Recorder:
         for name, cell in self._answers.items():
             comment = NO_RESPONSE if result.answers.get(name) else None
             writing.comment(row.notebook_id, cell, {"auto_comment": comment}, row.comments.get(cell))
-        self._record_time(result.student, result.timestamp, row, marks.values(), writing)
+        self._record_time(result.student, instant_of(result.timestamp), row, marks.values(), writing)
         messages = {name: verdict.message for name, verdict in result.verdicts.items()}
         return Entry(marks, result.submission, result.surroundings, result.failure, result.note, messages)
 
@@ -231,9 +220,8 @@ class Recorder:
         return Mark(auto, manual, extra, waits)
 
     def _record_time(
-        self, student: str, timestamp: str, row: Any, marks: Iterable[Mark], writing: _Writing
+        self, student: str, time: datetime | None, row: Any, marks: Iterable[Mark], writing: _Writing
     ) -> None:
-        time = instant_of(timestamp)
         seconds = self._seconds_late(time, row.extension)
         score = sum(mark.score for mark in marks)
         penalty = self._penalty(student, score, seconds) if seconds > 0 else None
@@ -430,6 +418,14 @@ def _write(content: bytes, path: Path) -> None:
 
 def _mark(grade: Any) -> Mark:
     return Mark(grade.auto_score, grade.manual_score, grade.extra_credit, bool(grade.needs_manual_grade))
+
+
+def _entry(marks: Mapping[str, Mark], record: Any) -> Entry:
+    """The marks with what a run has kept of them; nothing more where no run gave them."""
+    if record is None:
+        return Entry(marks)
+    kept = record.submission, record.surroundings, record.failure, record.note
+    return Entry(marks, *kept, json.loads(record.messages))
 
 
 def _record_of(problem_set: str, result: Result, entry: Entry) -> dict[str, Any]:

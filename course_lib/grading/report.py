@@ -28,7 +28,8 @@ class StudentReport:
     """One student's result. `note` says what a person should know of the submission as a whole; mostly empty.
 
     `graded`: every item has its score. `needs_marking`: only what a person marks waits. `missing`: nothing was handed
-    in. `unreadable`: what was handed in is no notebook. `failed`: the notebook could not be run to its end.
+    in. `unreadable`: what was handed in is no notebook. `failed`: the notebook could not be run to its end. What was
+    graded before something `missing` or `unreadable` came still counts, and `note` says so.
     """
 
     id: str
@@ -36,6 +37,7 @@ class StudentReport:
     items: tuple[Item, ...]
     note: str = ""
     before: dict[str, float | None] | None = None  # the items' old scores, where this run changed one
+    time_stamp: str = ""  # what speaks against the time at which it says that it came
 
     def after(self, before: dict[str, float | None]) -> StudentReport:
         """This report beside the scores that stood before, where they differ."""
@@ -48,6 +50,11 @@ class StudentReport:
         return (
             None if self.before is None else sum(score for score in self.before.values() if score is not None)
         )
+
+    @property
+    def waits(self) -> bool:
+        """Whether an item waits for a person."""
+        return any(item.score is None for item in self.items)
 
     @property
     def score(self) -> float:
@@ -107,12 +114,16 @@ def require_writable(path: Path) -> None:
 
 
 def _student_as_json(student: StudentReport) -> dict[str, Any]:
-    """`before`, the items' scores that stood before, is there only where a regrade changed one."""
+    """`before`, the items' scores that stood before, is there only where a regrade changed one.
+
+    `time_stamp` is there only where something speaks against it.
+    """
     return {
         "id": student.id,
         "status": student.status,
         "score": student.score,
         "max_score": student.max_score,
         **({} if student.before is None else {"before": student.before}),
+        **({"time_stamp": student.time_stamp} if student.time_stamp else {}),
         "items": [vars(item) for item in student.items],
     }

@@ -344,65 +344,83 @@ class Room:
             self.close()
 
     def _start(self) -> None:
-        confining, place, home = self._place()
+        place = self._place()
         ours, theirs = socket.socketpair()
-        control, scratch = theirs.fileno(), "/tmp" if self._walls else place
-        arguments = json.dumps(
-            {
-                "modules": self._modules,
-                "limits": asdict(self._limits),
-                "control": control,
-                "walls": self._walls,
-                "home": home,
-            }
-        )
-        code = f"import sys; sys.path.insert(0, {place!r}); from student_room.server import main; main({arguments!r})"
-        command = [*confining, sys.executable, "-I", "-c", code]
-        environment = {
-            "PATH": "/usr/bin:/bin",
-            "LANG": "C.UTF-8",
-            "HOME": HOME,
-            "OMP_NUM_THREADS": "1",  # a child hangs where a library had threads before the fork
-            "OPENBLAS_NUM_THREADS": "1",
-            "MKL_NUM_THREADS": "1",
-            "PYTHONDONTWRITEBYTECODE": "1",
-            "MPLBACKEND": "module://matplotlib_inline.backend_inline",
-            "MPLCONFIGDIR": f"{scratch}/matplotlib",
-            "IPYTHONDIR": f"{scratch}/ipython",
-            **{key: value for key, value in os.environ.items() if key.startswith("OPENBLAS_")},
-        }
-        self._process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            env=environment,
-            pass_fds=(control,),
-        )
-        theirs.close()
+        with theirs:
+            self._process = subprocess.Popen(
+                self._command(place, theirs.fileno()),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                env=_environment(place.scratch),
+                pass_fds=(theirs.fileno(),),
+            )
         self._control = ours
         ours.settimeout(START_SECONDS)
         try:
             _exactly(ours, 1)
         except OSError as error:
-            self._process.kill()
-            _, said = self._process.communicate()
-            self.close()
-            last = said.decode(errors="replace").strip().splitlines()[-1:] or [str(error)]
-            raise RoomError(f"The student's room did not start: {last[0]}") from error
+            raise RoomError(f"The student's room did not start: {self._last_words() or error}") from error
 
-    def _place(self) -> tuple[list[str], str, str]:
-        """The command that confines, the folder there with what is imported, and the home of children."""
+    def _command(self, place: _Place, control: int) -> list[str]:
+        """What starts the warm parent, which speaks on the descriptor `control`."""
+        arguments = {
+            "modules": self._modules,
+            "limits": asdict(self._limits),
+            "control": control,
+            "walls": self._walls,
+            "home": place.home,
+        }
+        code = (
+            f"import sys; sys.path.insert(0, {place.imports!r}); "
+            f"from student_room.server import main; main({json.dumps(arguments)!r})"
+        )
+        return [*place.confining, sys.executable, "-I", "-c", code]
+
+    def _last_words(self) -> str:
+        """Ends a parent that did not start; the last line that it wrote."""
+        assert self._process is not None
+        self._process.kill()
+        _, said = self._process.communicate()
+        self.close()
+        return "".join(said.decode(errors="replace").strip().splitlines()[-1:])
+
+    def _place(self) -> _Place:
         if self._walls:
-            return confined(), "/room", HOME
+            return _Place(confined(), "/room", HOME, "/tmp")
         if not hasattr(os, "fork"):
             raise RoomError("This system cannot fork processes. On Windows, grade inside WSL.")
         self._folder = tempfile.TemporaryDirectory(prefix="course-room-")
-        place = Path(self._folder.name)
-        (place / "course_lib").mkdir()
-        (place / "student_room").symlink_to(Path(__file__).parent / "student_room")
-        (place / "course_lib" / "checks.py").symlink_to(Path(course_lib.__file__).parent / "checks.py")
-        return [], str(place), str(place / "home")
+        folder = Path(self._folder.name)
+        (folder / "course_lib").mkdir()
+        (folder / "student_room").symlink_to(Path(__file__).parent / "student_room")
+        (folder / "course_lib" / "checks.py").symlink_to(Path(course_lib.__file__).parent / "checks.py")
+        return _Place([], str(folder), str(folder / "home"), str(folder))
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a warm parent starts."""
+
+    confining: list[str]  # the command before its own
+    imports: str  # the folder there with what it imports
+    home: str  # of its children
+    scratch: str  # for what libraries write
+
+
+def _environment(scratch: str) -> dict[str, str]:
+    one_thread = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+    return {
+        "PATH": "/usr/bin:/bin",
+        "LANG": "C.UTF-8",
+        "HOME": HOME,
+        **dict.fromkeys(one_thread, "1"),  # a child hangs where a library had threads before the fork
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "MPLBACKEND": "module://matplotlib_inline.backend_inline",
+        "MPLCONFIGDIR": f"{scratch}/matplotlib",
+        "IPYTHONDIR": f"{scratch}/ipython",
+        **{key: value for key, value in os.environ.items() if key.startswith("OPENBLAS_")},
+    }
 
 
 def require_walls() -> None:

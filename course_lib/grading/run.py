@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import platform
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from time import monotonic
@@ -30,6 +31,7 @@ from course_lib.grading.notebook import packed, read_notebook
 from course_lib.grading.receipts import stamp
 from course_lib.grading.recorder import Entry, Recorder, Result, is_registered
 from course_lib.grading.report import Item, Report, Status, StudentReport
+from course_lib.grading.stamps import doubt
 from course_lib.grading.worker import Examined, NoRoom, OtherLibrary, Paper, Unit, paper_of
 from course_lib.grading.workspace import Workspace, open_workspace, register
 
@@ -41,6 +43,8 @@ _SAY = {
     "ko": {"waits": "사람이 채점할 차례입니다.", "marked": "사람이 채점했습니다.", "empty": "답이 없습니다."},
     "en": {"waits": "Waits for a person's mark.", "marked": "Marked by a person.", "empty": "No answer."},
 }
+
+_STANDS = "the marks are those of what was handed in before"
 
 Progress = Callable[[int, int, int], None]  # done, total, failures
 
@@ -137,6 +141,8 @@ class _Run:
         self.surroundings = _digest_of_surroundings(workspace, problem_set, paper)
         self.items = _graded_items(released)
         self.reports: dict[str, StudentReport] = {}
+        self.doubts: dict[str, str] = {}
+        self.now = datetime.now(UTC)
         self.under_way: dict[str, _Taken] = {}
         self.finished: list[Examined] = []
 
@@ -165,7 +171,7 @@ class _Run:
         waiting = iter(submissions)
         while batch := list(islice(waiting, BATCH)):
             known = self.recorder.known([submission.student for submission in batch])
-            standing: dict[str, str] = {}
+            standing: dict[str, str | None] = {}
             refused: dict[str, tuple[Status, str]] = {}
             for submission in batch:
                 try:
@@ -181,23 +187,24 @@ class _Run:
                 except Unreadable as damage:
                     refused[submission.student] = "unreadable", str(damage)
                 except PermissionError as refusal:
-                    note = f"{refusal.filename} may not be read or written"
-                    entry = known.get(submission.student)
-                    if entry is None:
-                        refused[submission.student] = "unreadable", note
-                    else:  # not the student's doing: what was marked stands
-                        report = self._report(submission.student, entry)
-                        self.reports[submission.student] = replace(report, status="unreadable", note=note)
+                    refused[submission.student] = (
+                        "unreadable",
+                        f"{refusal.filename} may not be read or written",
+                    )
+            self._refuse(refused, known)
+            standing |= dict.fromkeys(refused.keys() & known.keys())
             if standing:
                 self.recorder.refresh(standing)
-            if refused:
-                self._without_marks(refused)
 
     def _choose(self, submission: Submission) -> HandedIn:
         collected = collect(submission, self.problem_set, self.workspace.submitted)
         handed_in = choose(collected, self.problem_set, self.released)
         receipt = self.recorder.receipts.get(submission.student)
         if receipt is None:
+            deadlines = self.workspace.course.deadlines
+            self.doubts[submission.student] = doubt(
+                handed_in, self.problem_set, submission.student, deadlines, self.now
+            )
             return handed_in
         stamp(self.workspace.submitted / submission.student / self.problem_set, receipt.line)
         return replace(handed_in, timestamp=receipt.line)
@@ -255,9 +262,10 @@ class _Run:
             score = entry.marks[name].final
             message = entry.failure or entry.messages.get(name, self._say(score))
             items.append(Item(name, score, points, message))
-        waits = any(item.score is None for item in items)
-        status: Status = "failed" if entry.failure else "needs_marking" if waits else "graded"
-        report = StudentReport(student, status, tuple(items), entry.failure or entry.note)
+        note = entry.failure or entry.note
+        report = StudentReport(student, "graded", tuple(items), note, time_stamp=self.doubts.get(student, ""))
+        if entry.failure or report.waits:
+            report = replace(report, status="failed" if entry.failure else "needs_marking")
         return report.after(_scores(before)) if before else report
 
     def _say(self, score: float | None) -> str:
@@ -266,13 +274,18 @@ class _Run:
             "waits" if score is None else "marked" if score else "empty"
         ]
 
-    def _without_marks(self, refused: dict[str, tuple[Status, str]]) -> None:
-        """Reports who handed in nothing that can be graded: zero, in the gradebook as well."""
-        before = self.recorder.withdraw(refused)
+    def _refuse(self, refused: Mapping[str, tuple[Status, str]], known: Mapping[str, Entry]) -> None:
+        """Reports what can't be graded: what was graded before stands, marks by hand with it; else it is zero."""
+        unknown = refused.keys() - known.keys()
+        if unknown:
+            self.recorder.nothing(unknown)
         for student, (status, note) in refused.items():
-            items = tuple(Item(name, 0.0, points, note) for name, points in self.items.items())
-            report = StudentReport(student, status, items, note)
-            self.reports[student] = report.after(_scores(before[student])) if student in before else report
+            if student in unknown:
+                items = tuple(Item(name, 0.0, points, note) for name, points in self.items.items())
+                self.reports[student] = StudentReport(student, status, items, note)
+            else:
+                report = self._report(student, known[student])
+                self.reports[student] = replace(report, status=status, note=f"{note}; {_STANDS}")
 
 
 def _released(workspace: Workspace, problem_set: str) -> Any:

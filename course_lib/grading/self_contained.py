@@ -1,14 +1,17 @@
 """Which notebooks only compute: whatever of them runs or is called leaves everything else as it was.
 
-Such a notebook needs no copy of its process for each task. The answer comes from the very text that runs, and is given
-outside of the student's room. It is "no" for all that is not known to be harmless; that costs time and nothing else.
+Such a notebook needs no copy of its process for each task: one task's work or calls never change what another gives.
+The answer comes from the very text that runs, and is given outside of the student's room. It is "no" for all that is
+not known to be harmless; that costs time and nothing else.
 """
 
 from __future__ import annotations
 
 import ast
+import builtins
+import re
 import symtable
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -25,30 +28,45 @@ _BUILTIN_WORDS = """
     RuntimeError TypeError ValueError ZeroDivisionError
     ImportError ModuleNotFoundError
 """
-# They compute, look, or change nothing but the object before the dot.
+# They compute, look, or change nothing but the object before the dot. What gives memory as others left it is not here
+# (empty, pad, the classes of arrays).
 _ATTRIBUTE_WORDS = """
     T H mT abs absolute accumulate add all allclose amax amin any append arange argmax argmin
     argpartition argsort array array_equal array_split asarray ascontiguousarray as_tensor astype
     atleast_1d atleast_2d atleast_3d bfloat16 bincount block bmm bool bool_ broadcast_arrays
     broadcast_shapes broadcast_tensors broadcast_to cat ceil chain chunk clamp clip clone
     column_stack combinations concat concatenate contiguous copy cos cosh count_nonzero cpu cumprod
-    cumsum detach device diag diagonal diff dim divide dot double dtype einsum empty empty_like eps
+    cumsum detach device diag diagonal diff dim divide dot double dtype einsum eps
     equal errstate exp exp2 expand expand_dims expm1 extend eye finfo flatten flip float float16
     float32 float64 floor fmax fmin full full_like functional gather greater greater_equal half
     hstack identity iinfo index indices inf inner insert int int32 int64 is_floating_point isclose
     isfinite isinf isnan isneginf isqrt item items itemsize ix_ keys kron less less_equal linalg
     linspace log log10 log1p log2 log_softmax logaddexp logical_and logical_not logical_or
     logical_xor logsumexp long masked_fill matmul matrix_transpose max maximum mean meshgrid min
-    minimum mm mod moveaxis movedim multiply name nan nan_to_num nanmax nanmin nansum ndarray ndim
-    ndindex newaxis nn no_grad nonzero norm not_equal numel numpy ones ones_like outer pad
+    minimum mm mod moveaxis movedim multiply name nan nan_to_num nanmax nanmin nansum ndim
+    ndindex newaxis nn no_grad nonzero norm not_equal numel numpy ones ones_like outer
     permutations permute pi pop pow power prod product promote_types ravel reciprocal relu repeat
     repeat_interleave reshape result_type roll rollaxis round rsqrt shape sigmoid sign sin size
     softmax sort split sqrt square squeeze stack std subtract sum swapaxes swapdims take
-    take_along_axis tan tanh tensor Tensor tensordot tile to tolist topk trace transpose tri tril
+    take_along_axis tan tanh tensor tensordot tile to tolist topk trace transpose tri tril
     tril_indices triu triu_indices true_divide type_as unbind unflatten unique unsqueeze values var
     vdot view vstack where zeros zeros_like
 """
 _BUILTINS, _ATTRIBUTES = frozenset(_BUILTIN_WORDS.split()), frozenset(_ATTRIBUTE_WORDS.split())
+_RESERVED = frozenset(("In", "Out", "display", "get_ipython", "sys", *dir(builtins))) - _BUILTINS
+# One line that begins with such a word may be a command of IPython, and no Python.
+_MAGIC_WORDS = """
+    alias alias_magic autoawait autocall automagic bookmark cat cd clear code_wrap colors conda config cp debug
+    dhist dirs doctest_mode ed edit env gui hist history killbgscripts ldir less lf lk ll load load_ext loadpy
+    logoff logon logstart logstate logstop ls lsmagic lx macro magic mamba man matplotlib micromamba mkdir more
+    mv notebook page pastebin pdb pdef pdoc pfile pinfo pinfo2 pip popd pprint precision prun psearch psource
+    pushd pwd pycat pylab quickref recall rehashx reload_ext rep rerun reset reset_selective rm rmdir run
+    save sc set_env sx system tb time timeit unalias unload_ext uv who who_ls whos xdel xmode
+"""
+_MAGICS = frozenset(_MAGIC_WORDS.split())
+# Where IPython sees other lines than Python does, or takes what begins a line for a command or a prompt.
+_LINE_ENDS = re.compile("[\r\v\f\x1c-\x1e\x85\u2028\u2029]")
+_COMMAND = re.compile(r"^\s*(?:[%!?]|>>>|\.{3,}:)|\bIn \[\d+\]:", re.MULTILINE)
 _CONTEXTS = frozenset(("errstate", "no_grad"))  # what they set is set back
 _NODES = (
     ast.Module, ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop, ast.alias, ast.arguments, ast.arg,
@@ -61,22 +79,25 @@ _NODES = (
 )  # fmt: skip
 
 
-def is_self_contained(sources: Sequence[str]) -> bool:
+def is_self_contained(sources: Sequence[str], tasks: Collection[str]) -> bool:
     """Whether cells with these sources only define functions that compute, and call them.
 
-    Functions may read each other, modules and constants, but nothing that could change between two calls.
+    Functions may read each other, modules and constants, but nothing that could change between two calls; and what they
+    define of the `tasks` are such functions, not objects that may hold something.
     """
     cells = [_look_at(source) for source in sources if not is_fetching(source)]
+    if not all(cell.harmless for cell in cells):
+        return False
     steady = {name for cell in cells for name in cell.steady}
     changing = {name for cell in cells for name in cell.changing}
     by_cells = {name for cell in cells for name in cell.taken}
     by_functions = {name for cell in cells for name in cell.taken_by_functions}
-    known = by_cells <= steady | changing | _BUILTINS and by_functions <= (steady - changing) | _BUILTINS
-    # Names with underscores are the interpreter's, or stand for what a cell before gave.
     return (
-        known
-        and all(cell.harmless for cell in cells)
-        and not any(name.startswith("_") for name in steady | changing)
+        by_cells <= steady | changing | _BUILTINS
+        and by_functions <= (steady | _BUILTINS) - changing
+        and changing.isdisjoint(tasks)
+        # Before the cell that binds it, such a name is the interpreter's; those with underscores always may be.
+        and not any(name in _RESERVED or name.startswith("_") for name in steady | changing)
     )
 
 
@@ -93,6 +114,8 @@ class _Cell:
 
 @lru_cache(maxsize=256)  # most cells of a class are the same: those that were released
 def _look_at(source: str) -> _Cell:
+    if not _is_plain_python(source):
+        return _Cell(False)
     try:
         tree = ast.parse(source)
         if not all(_harmless(node) for node in ast.walk(tree)):
@@ -101,16 +124,38 @@ def _look_at(source: str) -> _Cell:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return _Cell(False)
     steady, changing = _bound(tree)
+    bound = {one.get_name() for one in table.get_symbols() if one.is_assigned() or one.is_imported()}
+    if not bound <= steady | changing:
+        return _Cell(False)
     inner = frozenset(name for below in _below(table) for name in _taken(below))
     return _Cell(True, frozenset(steady), frozenset(changing), frozenset(_taken(table)), inner)
+
+
+def _is_plain_python(source: str) -> bool:
+    """Whether IPython runs the text as Python would."""
+    lines = [line for line in source.split("\n") if line.strip()]
+    words = re.findall(r"\w+", lines[0])[:1] if len(lines) == 1 else []
+    return not (
+        _LINE_ENDS.search(source)
+        or _COMMAND.search(source)
+        or (lines and lines[0][0].isspace())  # what begins so is moved to the left, all of it
+        or not _MAGICS.isdisjoint(words)
+    )
 
 
 def _harmless(node: ast.AST) -> bool:
     if isinstance(node, ast.Attribute):
         return isinstance(node.ctx, ast.Load) and node.attr in _ATTRIBUTES
+    if isinstance(node, ast.arguments):
+        defaults = [*node.defaults, *filter(None, node.kw_defaults)]
+        return all(_is_constant(default) for default in defaults)
+    if isinstance(node, ast.comprehension):
+        return not node.is_async
     if isinstance(node, ast.FunctionDef):
-        defaults = [*node.args.defaults, *filter(None, node.args.kw_defaults)]
-        return not node.decorator_list and all(_is_constant(default) for default in defaults)
+        return not node.decorator_list
+    if isinstance(node, ast.Call):
+        named = {keyword.arg for keyword in node.keywords}
+        return None not in named and ("where" not in named or "out" in named)
     if isinstance(node, ast.Import):
         return all(alias.name in _MODULES for alias in node.names)
     if isinstance(node, ast.ImportFrom):
@@ -146,7 +191,11 @@ def _bound(tree: ast.Module) -> tuple[set[str], set[str]]:
             names = {
                 n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
             }
-            constant = isinstance(statement, ast.Assign) and _is_constant(statement.value)
+            constant = (
+                isinstance(statement, ast.Assign)
+                and _is_constant(statement.value)
+                and all(isinstance(target, ast.Name) for target in statement.targets)  # *a, b = "ab": a list
+            )
             (steady if constant else changing).update(names)
     changing |= {n.name for n in ast.walk(tree) if isinstance(n, ast.ExceptHandler) and n.name}
     return steady, changing

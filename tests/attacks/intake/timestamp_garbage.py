@@ -2,6 +2,7 @@
 # kind: time stamps
 # attack: a time stamp of a million random bytes
 # status: graded
+# doubt: no time stamp
 from course_lib.grading.notebook import write_notebook
 
 

@@ -2,6 +2,7 @@
 # kind: time stamps
 # attack: a time stamp with escapes, markup and a year that no clock has
 # status: graded
+# doubt: no time stamp
 from course_lib.grading.notebook import write_notebook
 
 
