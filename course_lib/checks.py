@@ -127,7 +127,9 @@ class TaskCases:
     atol: float
     cases: tuple[Case, ...]
     way: Way = PLAIN
-    forbidden: tuple[str, ...] = ()  # dotted names of functions and classes that the author may not use
+    forbidden: tuple[
+        str, ...
+    ] = ()  # dotted names of functions and classes, and packages, that it may not use
     memory: int | None = None  # bytes that a call may hold at once beyond its inputs
     site: str = ""  # the address of the book, with a slash at its end, where it is published
 
@@ -344,20 +346,24 @@ class _Odd:
 
 @contextlib.contextmanager
 def _forbidding(names: Sequence[str]) -> Iterator[None]:
-    """Calls of these functions raise. A deterrent: who looks for another way to the same code finds it."""
+    """Calls of these functions, and of any of a package, raise. A deterrent: who looks for another way finds it."""
     codes: dict[Any, str] = {}
+    packages = [name for name in names if "." not in name]
     for name in names:
         module, _, attribute = name.rpartition(".")
-        if module.split(".")[0] in sys.modules:  # what is not loaded is not called
-            found = getattr(importlib.import_module(module), attribute)
+        if module in sys.modules:  # what is not loaded is not called
+            found = getattr(sys.modules[module], attribute)
             found = getattr(found, "forward", found)  # a module of torch is used by calling it
             found = getattr(found, "__wrapped__", found)
             codes[getattr(found, "__code__", found)] = name
-    if not codes:
+    if not codes and not packages:
         yield
         return
 
     def watch(frame: Any, event: str, called: Any) -> None:
+        module = str(frame.f_globals.get("__name__"))
+        if event == "call" and module.split(".")[0] in packages and module != __name__:
+            raise ForbiddenCall(module.split(".")[0])
         used = frame.f_code if event == "call" else called if event == "c_call" else None
         with contextlib.suppress(TypeError):  # what can't be hashed
             if used in codes:
@@ -720,9 +726,13 @@ RETURNED = "returned "  # begins the error of an outcome that is no exception
 
 
 def _describe(task: TaskCases, pack: Callable[[Any], Any]) -> dict[str, Any]:
-    def outcome(given: Outcome) -> dict[str, Any]:
-        described = {"value": pack(given.value), "error": given.error, "changed": given.changed}
-        return {**described, "more": [pack(value) for value in given.more]} if given.more else described
+    def outcome(given: Outcome, values: Sequence[np.ndarray]) -> dict[str, Any]:
+        first, *more = [*map(pack, values)] or [pack(None)]
+        described = {"value": first, "error": given.error, "changed": given.changed}
+        return {**described, "more": more} if more else described
+
+    def mistake(given: Outcome, right: Outcome) -> dict[str, Any]:
+        return outcome(given, [_short(value, right.values, task) for value in given.values])
 
     return {
         "name": task.name,
@@ -740,12 +750,25 @@ def _describe(task: TaskCases, pack: Callable[[Any], Any]) -> dict[str, Any]:
             {
                 "part": case.part,
                 "inputs": [[name, pack(value)] for name, value in case.inputs.items()],
-                "right": outcome(case.right),
-                "mistakes": [[name, outcome(given)] for name, given in case.mistakes.items()],
+                "right": outcome(case.right, case.right.values),
+                "mistakes": [[name, mistake(given, case.right)] for name, given in case.mistakes.items()],
             }
             for case in task.cases
         ],
     }
+
+
+def _short(value: np.ndarray, right: Iterable[np.ndarray], task: TaskCases) -> np.ndarray:
+    """A right value, which is kept once, or half of the bytes: what is the same to a hundredth of the tolerance."""
+    if value.dtype != np.float64:
+        return value
+    with np.errstate(all="ignore"):
+        same = (
+            short
+            for short in (*right, value.astype(np.float32))
+            if _alike(value, short) and _near(value, short, task.rtol / 100, task.atol / 100)
+        )
+        return next(same, value)
 
 
 def _restore(task: dict[str, Any], arrays: dict[str, np.ndarray]) -> TaskCases:

@@ -200,6 +200,7 @@ def grade(
 
     course = find_course()
     _require_current_release(course, problem_set)
+    _require_secret(course)
     if json is not None:
         require_writable(json)
     options = {"again": again, "jobs": jobs, "scheduler": scheduler, "walls": not without_walls}
@@ -401,6 +402,18 @@ def _require_current_release(course: Course, problem_set: str) -> None:
         )
 
 
+def _require_secret(course: Course) -> None:
+    """A secret that is gone is not replaced in silence."""
+    from course_lib.grading.secret import secret_path
+
+    path = secret_path(course)
+    if not path.exists() and any(course.root.glob("autograded/*/*")):
+        raise CourseError(
+            f"The course's secret is gone ({_shown(path)}), and a regrade without it draws other inputs. "
+            "Put its copy back, or make a new one: course secret"
+        )
+
+
 def _grade(course: Course, problem_set: str, submitted: Path, options: dict[str, Any]) -> Report:
     from course_lib.grading.run import grade
 
@@ -480,6 +493,7 @@ def _places(course: Course, workspace: Path) -> list[tuple[str, str]]:
         ("book", _shown(course.build / "html" / "index.html")),
         ("exercises", _shown(course.exercises / course.language)),
         ("gradebook", f"cd {_shown(workspace)} && jupyter lab, then the menu Nbgrader > Formgrader"),
+        ("a class", f"{_shown(workspace)}/gradebook.csv and submissions.zip, to rehearse a term with"),
     ]
 
 

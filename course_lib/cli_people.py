@@ -123,7 +123,10 @@ def _say_of_collection(done: Collection) -> None:
 def export(
     problem_set: Annotated[str, typer.Argument(metavar="PS|all")],
     to: Annotated[str, typer.Option("--to", metavar="canvas|moodle|csv|xlsx")],
-    out: Annotated[Path, typer.Option(metavar="FILE")],
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="By default in exports/, named for the set and the LMS."),
+    ] = None,
     into: Annotated[
         Path | None,
         typer.Option(
@@ -150,6 +153,11 @@ def export(
     names = _graded_sets(course) if problem_set == "all" else [problem_set]
     for name in names:
         course.require_problem_set(name)
+    if out is None:
+        ending = "xlsx" if to == "xlsx" else "csv"
+        out = _in_exports(
+            course, f"{problem_set}-marks.{ending}" if to == ending else f"{problem_set}-{to}.csv"
+        )
     options = {"into": into, "column": column, "missing_as_zero": missing_as_zero}
     done = export_marks(course, names, to, out, **options)  # type: ignore[arg-type]
     print(f"Marks: {', '.join(names)} of {done.students} students, in {shown(out.absolute())}.")
@@ -184,9 +192,7 @@ def report(
         require_writable(json)
     found, marks = statistics_of(course, problem_set)
     by_student = {student: one.total for student, one in sorted(marks.students.items())} if names else None
-    out = out or course.root / "exports" / f"{problem_set}-report.html"
-    if out.parent == course.root / "exports":
-        out.parent.mkdir(exist_ok=True)
+    out = out or _in_exports(course, f"{problem_set}-report.html")
     require_writable(out)
     out.touch(mode=0o600)
     out.write_text(report_page(found, course.language, by_student=by_student), encoding="utf-8")
@@ -279,8 +285,7 @@ def pack(course: Course, problem_set: str, to: str, out: Path | None) -> None:
     if to not in ("canvas", "moodle", "folder"):
         raise CourseError(f"--to must be canvas, moodle or folder, not {to!r}.")
     if out is None:
-        out = course.root / "exports" / f"{problem_set}-{'feedback' if to == 'folder' else f'{to}.zip'}"
-        out.parent.mkdir(exist_ok=True)
+        out = _in_exports(course, f"{problem_set}-{'feedback' if to == 'folder' else f'{to}.zip'}")
     done = pack_feedback(course, problem_set, to, out)  # type: ignore[arg-type]
     print(f"Packed: {done.pages} pages, in {shown(out.absolute())}.")
     if done.unknown:
@@ -291,6 +296,13 @@ def pack(course: Course, problem_set: str, to: str, out: Path | None) -> None:
             "moodle": "the assignment, Upload feedback files in a zip",
         }
         print(f"Next: upload it in {where[to]}.")
+
+
+def _in_exports(course: Course, name: str) -> Path:
+    """Where a file with marks goes unless one says otherwise: a folder that stays out of version control."""
+    folder = course.root / "exports"
+    folder.mkdir(exist_ok=True)
+    return folder / name
 
 
 def _printable(text: str) -> str:

@@ -141,7 +141,7 @@ def _table(step: _Step, hidden: np.ndarray | None) -> str:
     if step.values.ndim > 2:
         return caption
     rows = _cut([_row(step, hidden, i) for i in range(step.values.shape[0])])
-    side = _tag("th", step.axes[0], f' scope="rowgroup" rowspan="{len(rows)}"', "font-weight: normal")
+    side = _axis(step.axes[0], f' scope="rowgroup" rowspan="{len(rows)}"')
     body = "".join(
         f"<tr>{'' if i else side}{row if row != _MORE else _tag('td', _MORE)}</tr>"
         for i, row in enumerate(rows)
@@ -156,10 +156,15 @@ def _head(step: _Step) -> str:
     letter, role = ("k", "k") if step.axes[1] == "n_k" else ("", "v")
     columns = _cut([f"{letter}{j + 1}" for j in range(step.values.shape[1])])
     corner = '<td colspan="2" rowspan="2"></td>'
-    centred = "font-weight: normal; text-align: center"
-    axis = _tag("th", step.axes[1], f' scope="colgroup" colspan="{max(len(columns), 1)}"', centred)
+    axis = _axis(step.axes[1], f' scope="colgroup" colspan="{max(len(columns), 1)}"')
     names = "".join(_tag("th", name, ' scope="col"', _ink(role)) for name in columns)
     return f"<tr>{corner}{axis}</tr><tr>{names}</tr>"
+
+
+def _axis(name: str, attributes: str) -> str:
+    letter, index = name.split("_")
+    look = "text-align: center; font-weight: normal; border: 0; padding: 0 0.6em"
+    return f'<th{attributes} style="{look}"><i>{letter}<sub>{index}</sub></i></th>'
 
 
 def _row(step: _Step, hidden: np.ndarray | None, i: int) -> str:

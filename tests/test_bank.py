@@ -126,15 +126,6 @@ def test_a_task_has_what_the_house_asks_for(task):
 
 
 @pytest.mark.parametrize("task", TASKS)
-def test_axes_of_one_draw_are_told_apart_by_their_lengths(task):
-    """Every matrix drawn has different lengths on its last two axes: a square would hide a wrong axis."""
-    for case in draw_cases(task, b"shapes").cases:
-        for name, value in case.inputs.items():
-            if np.ndim(value) >= 2:
-                assert value.shape[-1] != value.shape[-2], f"{case.part}: {name} is {value.shape}"
-
-
-@pytest.mark.parametrize("task", TASKS)
 def test_draws_are_the_same_for_a_seed_and_differ_between_seeds(task):
     def drawn(seed):
         return [

@@ -32,7 +32,7 @@ FORMULAS = ROOT / "tests" / "book_formulas"
 CHAPTERS = sorted(path for path in (ROOT / "book").glob("*/*.md") if path.parent.name in ("ko", "en"))
 
 # Pages to look something up in: text alone, without cells or numbers.
-REFERENCE = {"api", "glossary", "references", "teaching"}
+REFERENCE = {"api", "glossary", "references", "teaching", "term", "settings", "new-task", "trouble"}
 # The first page has its numbers in a cell and in a figure.
 WITHOUT_DIGITS = {*REFERENCE, "index"}
 

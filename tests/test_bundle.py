@@ -33,6 +33,9 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Course:
     release(course, "mini")
     site = course.build / "html"
     (site / "en").mkdir(parents=True)
+    (course.root / "tests").mkdir()
+    for gate in ("bank", "parity"):
+        (course.root / "tests" / f"test_{gate}.py").write_text("def test_it():\n    assert True\n")
     (site / "index.html").write_text(PAGE.format(link="en/index.html#one"), encoding="utf-8")
     (site / "en" / "index.html").write_text(PAGE.format(link="https://example.org/"), encoding="utf-8")
     return course
@@ -42,7 +45,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Course:
 def course(tmp_path: Path, original: Course, monkeypatch: pytest.MonkeyPatch) -> Course:
     """The small course, released, with a site that counts as built."""
     shutil.copytree(original.root, tmp_path / "course")
-    monkeypatch.setattr(bundle, "build_site", lambda course: None)
+    monkeypatch.setattr(bundle, "build_pdf", lambda course: {})
     monkeypatch.delenv("SOURCE_DATE_EPOCH", raising=False)
     return find_course(tmp_path / "course")
 
@@ -74,6 +77,7 @@ def test_write_bundle_writes_site_kits_public_tree_and_manifest(made: Path) -> N
     }
     assert set(manifest["gates"]) == {"staleness", "bank", "parity", "links", "leaks"}
     assert manifest["gates"]["links"] == "2 links on 2 pages"
+    assert manifest["gates"]["bank"] == manifest["gates"]["parity"] == "1 tests passed"
     assert set(manifest["files"]) == names - {"manifest.json"}
 
 
@@ -86,6 +90,24 @@ def test_write_bundle_gives_the_same_bytes_again(
     assert first.digest == again.digest
     write_bundle(course, "2027-spring", first.folder)  # in the place of the old one
     assert snapshot(first.folder) == snapshot(again.folder)
+
+
+def test_write_bundle_shows_how_far_it_is(course: Course, tmp_path: Path) -> None:
+    shown: list[tuple[int, int, str]] = []
+    write_bundle(course, "2027-spring", tmp_path / "bundle", lambda *where: shown.append(where))
+    assert [done for done, _, _ in shown] == sorted(done for done, _, _ in shown)
+    assert {total for _, total, _ in shown} == {shown[-1][0]}
+    assert sum("students/mini-ko.zip" in what for _, _, what in shown) == 1  # the file that is scanned
+
+
+def test_verify_notices_one_bit_in_any_file(made: Path) -> None:
+    for path in sorted(path for path in made.rglob("*") if path.is_file() and path.name != "manifest.json"):
+        content = path.read_bytes()
+        for place in {0, len(content) // 2, len(content) - 1} if content else ():
+            path.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
+            assert verify(made)[0] == [f"{path.relative_to(made).as_posix()} was altered"]
+        path.write_bytes(content)
+    assert verify(made)[0] == []
 
 
 def test_public_tree_names_no_student_and_no_solution(made: Path) -> None:
@@ -121,13 +143,44 @@ def test_instructors_kit_holds_the_solved_notebook_of_one_language(made: Path) -
     assert "that is three times" in marking
 
 
+@pytest.mark.parametrize("language", ["ko", "en"])
+def test_solved_notebook_runs_where_the_kit_was_unpacked(
+    made: Path, tmp_path: Path, language: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with zipfile.ZipFile(made / "instructor" / f"mini-{language}.zip") as kit:
+        kit.extractall(tmp_path / "kit")
+    assert "README.txt" in snapshot(tmp_path / "kit")
+    monkeypatch.chdir(tmp_path / "kit")
+    solved = json.loads((tmp_path / "kit" / "mini-solved.ipynb").read_text(encoding="utf-8"))
+    names: dict[str, object] = {}
+    results = []
+    for cell in (cell for cell in solved["cells"] if cell["cell_type"] == "code"):
+        source = "".join(cell["source"])
+        if source.startswith("check("):
+            results.append(eval(source, names))
+        else:
+            exec(source, names)
+    assert results == [3.0, 2.5]
+
+
 def plant_broken_link(course: Course) -> None:
     (course.build / "html" / "index.html").write_text(PAGE.format(link="en/index.html#two"), encoding="utf-8")
 
 
 def plant_failing_test(course: Course) -> None:
-    (course.root / "tests").mkdir()
     (course.root / "tests" / "test_bank.py").write_text("def test_it():\n    assert False\n")
+
+
+def plant_other_languages(course: Course) -> None:
+    (course.root / "tests" / "test_parity.py").write_text("def test_it():\n    assert False\n")
+
+
+def plant_nothing_to_run(course: Course) -> None:
+    (course.root / "tests" / "test_bank.py").write_text("")
+
+
+def plant_no_test(course: Course) -> None:
+    (course.root / "tests" / "test_parity.py").unlink()
 
 
 def plant_leak(course: Course) -> None:
@@ -143,6 +196,12 @@ def plant_staleness(course: Course) -> None:
     [
         (plant_broken_link, "The gate 'links' does not pass: index.html → en/index.html#two."),
         (plant_failing_test, "The gate 'bank' does not pass: tests/test_bank.py::test_it"),
+        (plant_other_languages, "The gate 'parity' does not pass: tests/test_parity.py::test_it"),
+        (
+            plant_nothing_to_run,
+            "The gate 'bank' does not pass: no test was run. See: pytest tests/test_bank.py",
+        ),
+        (plant_no_test, "The gate 'parity' does not pass: tests/test_parity.py is missing"),
         (plant_leak, r"The gate 'leaks' does not pass: site/notes.txt: a line of mean \(mini\)"),
         (plant_staleness, "The gate 'staleness' does not pass: exercises/en/mini/mini.ipynb is stale"),
     ],

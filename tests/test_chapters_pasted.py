@@ -1,7 +1,8 @@
-"""No code of a chapter, pasted into a task, earns all its points.
+"""No code of a chapter, and no function of the library, pasted into a task, earns all its points.
 
 A cell becomes an answer in two ways, after all cells of its chapter have run:
 - every function that a chapter defines is the answer to every task, called with what it names alike, else by place;
+  so is every function of the library;
 - every cell is the body of an answer: it runs with the task's inputs under their own names and under those of the
   chapter, and gives back its last expression, or what its last assignment binds.
 """
@@ -17,9 +18,10 @@ from types import FunctionType
 
 import pytest
 
-from course_lib.checks import agree, call
+import course_lib
+from course_lib.checks import agree, call, judge, report
 from course_lib.course import find_course
-from course_lib.grading.bank import load_bank, visible_cases
+from course_lib.grading.bank import for_students, load_bank, visible_cases
 
 ROOT = Path(__file__).parents[1]
 CHAPTERS = sorted(path.stem for path in (ROOT / "book" / "en").glob("*.md"))
@@ -140,6 +142,32 @@ def test_no_code_of_a_chapter_earns_all_points_of_a_task(chapter):
             ]
             found += [(bank.name, task.name, name) for name in whole]
     assert found == []
+
+
+# What the library computes, too: these sets say so. No answer may call it.
+OF_THE_LIBRARY = {("ps1", "scores"), ("ps1", "softmax"), ("ps1", "attention"), ("ps6", "blocked_attention")}
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_no_function_of_the_library_earns_all_points_of_a_task_but_where_its_set_says_so():
+    functions = [getattr(course_lib, name) for name in course_lib.__all__]
+    functions = [function for function in functions if isinstance(function, FunctionType)]
+    whole = {
+        (bank.name, task.name)
+        for bank in BANKS
+        for task, cases in zip(bank.tasks, visible_cases(bank), strict=True)
+        if any(earns_all(cases, as_answer(function, task.reference)) for function in functions)
+    }
+    assert whole == OF_THE_LIBRARY
+
+
+def test_no_function_of_the_library_earns_a_point_when_an_answer_calls_it():
+    """Grading knows no library, so the check that students have says the same."""
+    for cases in visible_cases(BANKS[0]):
+        if ("ps1", cases.name) in OF_THE_LIBRARY:
+            verdict = judge(for_students(cases, ""), getattr(course_lib, cases.name))
+            assert verdict.points == 0
+            assert "course_lib" in report(verdict, "en")
 
 
 def test_a_pasted_solution_would_be_noticed():

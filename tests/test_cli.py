@@ -200,6 +200,18 @@ def test_secret_is_made_once_and_never_printed(course: Course, run: Run) -> None
     assert made.hex() not in out
 
 
+def test_grade_does_not_replace_a_secret_that_is_gone(course: Course, run: Run) -> None:
+    hand_in(course, course.root / "submitted", "student-001", double_solution=DOUBLE)
+    assert run("grade", "mini")[0] == 0
+    (course.private / "secret").unlink()
+    code, _, err = run("grade", "mini")
+    assert code == 1
+    assert err.startswith("course: The course's secret is gone (.course/secret)")
+    assert not (course.private / "secret").exists()
+    assert run("secret")[0] == 0
+    assert run("grade", "mini")[0] == 0
+
+
 def test_grade_wants_the_release_that_solutions_give_now(course: Course, run: Run) -> None:
     edit(course.solutions / "mini" / "tasks.py", "factor = 2\n", "factor = 2.0\n")
     code, _, err = run("grade", "mini")
@@ -319,11 +331,12 @@ def test_demo_shows_scores_beside_predictions(
         "three",
         "times",
     ] in lines
-    assert out.splitlines()[-4:] == [
+    assert out.splitlines()[-5:] == [
         "Open:",
         "  book       _build/html/index.html",
         "  exercises  exercises/en",
         "  gradebook  cd _build/demo && jupyter lab, then the menu Nbgrader > Formgrader",
+        "  a class    _build/demo/gradebook.csv and submissions.zip, to rehearse a term with",
     ]
 
 

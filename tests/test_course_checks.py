@@ -32,6 +32,16 @@ def test_chapters_have_three_checks_and_the_lectures_seven() -> None:
     assert len(CHAPTERS) == 8
 
 
+def test_right_choices_stand_in_every_place(browser: Browser, site: str) -> None:  # noqa: F811
+    places = []
+    for name in CHAPTERS:
+        visit = Visit(browser, site, chapter(name, "en"))
+        places += visit.page.evaluate("""[...document.querySelectorAll(".choice fieldset")].map(
+            check => [...check.querySelectorAll(".feedback")].findIndex(each => each.classList.contains("right")))""")
+        visit.page.close()
+    assert all(places.count(place) >= len(places) / 6 for place in range(3)), places
+
+
 @pytest.mark.parametrize(("language", "name"), PAGES)
 def test_every_answer_has_its_feedback(browser: Browser, site: str, language: str, name: str) -> None:  # noqa: F811
     visit = Visit(browser, site, chapter(name, language))
@@ -100,7 +110,7 @@ def test_choices_answer_without_scripts(browser: Browser, site: str) -> None:  #
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(site + FOLDERS["en"] + "computation.html")
-    option = page.locator("#computation-axis .option").first
+    option = page.locator("#computation-axis .option").filter(has=page.locator(".feedback.right"))
     assert not option.locator(".feedback").is_visible()
     option.locator("input").check()
     assert option.locator(".feedback").is_visible()

@@ -134,7 +134,7 @@ class Tables(HTMLParser):
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        assert tag in {"div", "p", "strong", "table", "thead", "tbody", "tr", "th", "td"}
+        assert tag in {"div", "p", "strong", "table", "thead", "tbody", "tr", "th", "td", "i", "sub"}
         assert {name for name, _ in attrs} <= {
             "style", "class", "scope", "title", "aria-label", "colspan", "rowspan"}  # fmt: skip
         self.open.append(tag)
@@ -149,7 +149,7 @@ class Tables(HTMLParser):
         assert self.open.pop() == tag
 
     def handle_data(self, data: str) -> None:
-        if self.open[-1] in {"td", "th"}:
+        if {"td", "th"} & set(self.open):
             self.tables[-1][-1][-1] += data
 
 
@@ -158,10 +158,10 @@ def test_explanation_shows_a_table_for_each_step() -> None:
     page = Tables(html)
     assert page.open == []
     assert page.tables == [
-        [["", "n_k"], ["k1", "k2", "k3"], ["n_q", "q1", "2", "0", "1"]],
-        [["", "n_k"], ["k1", "k2", "k3"], ["n_q", "q1", "1", "0", "−∞"]],
-        [["", "n_k"], ["k1", "k2", "k3"], ["n_q", "q1", "0.731", "0.269", "0"]],
-        [["", "d_v"], ["1", "2"], ["n_q", "q1", "0.731", "0.269"]],
+        [["", "nk"], ["k1", "k2", "k3"], ["nq", "q1", "2", "0", "1"]],
+        [["", "nk"], ["k1", "k2", "k3"], ["nq", "q1", "1", "0", "−∞"]],
+        [["", "nk"], ["k1", "k2", "k3"], ["nq", "q1", "0.731", "0.269", "0"]],
+        [["", "dv"], ["1", "2"], ["nq", "q1", "0.731", "0.269"]],
     ]
     assert page.masked == 2
     assert "Scale &amp; Mask" in html
@@ -169,10 +169,10 @@ def test_explanation_shows_a_table_for_each_step() -> None:
 
 def test_explanation_names_axes_on_the_sides_of_all_rows_and_columns() -> None:
     html = explain(*(np.ones(shape) for shape in ((2, 5), (3, 5), (3, 7))))._repr_html_()
-    assert re.findall(r'(\w+span)="(\d+)" style="[^"]*">(\w+)<', html) == [
-        *[("colspan", "3", "n_k"), ("rowspan", "2", "n_q")] * 3,
-        ("colspan", "7", "d_v"),
-        ("rowspan", "2", "n_q"),
+    assert re.findall(r'(\w+span)="(\d+)" style="[^"]*"><i>(\w+)<sub>(\w+)</sub></i>', html) == [
+        *[("colspan", "3", "n", "k"), ("rowspan", "2", "n", "q")] * 3,
+        ("colspan", "7", "d", "v"),
+        ("rowspan", "2", "n", "q"),
     ]
 
 

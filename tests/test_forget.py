@@ -68,6 +68,18 @@ def traces(folder: Path) -> list[str]:
     ]
 
 
+def test_forget_leaves_the_made_up_class_and_what_the_module_says(course: Course, run: Run) -> None:
+    made_up = course.build / "demo" / "gradebook.csv"
+    made_up.parent.mkdir(parents=True)
+    made_up.write_bytes((course.root / "roster.csv").read_bytes())
+    assert run("roster", str(made_up), "--from", "canvas")[0] == 0
+    (course.root / "CONTRIBUTING.md").write_text("Students are `student-001`.")
+    code, said = run("forget", "--term", "2027-spring", "--yes")
+    assert code == 0, said
+    assert made_up.is_file()
+    assert str(made_up) not in said
+
+
 def test_forget_leaves_nothing_of_anybody(course: Course, run: Run) -> None:
     secret = secret_of(course)
     assert len(traces(course.root)) > 10

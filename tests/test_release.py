@@ -181,6 +181,12 @@ def test_source_notebook_keeps_prose_out_of_cells_that_nbgrader_overwrites(
             '+++ {"tags": ["en", "ko"]}\n\nSay',
             "('Say why.') must have one of the tags",
         ),
+        (
+            "Double it.\n",
+            "Double it.\n\n*4 points · easy · 5 minutes*\n",
+            "{notebook} states other points than {tasks}: 4 for double (en), and not 3.",
+        ),
+        ("# 작은 문제집\n", "# 작은 문제집\n\n| 배점 | 8점 |\n", "8 in all (ko), and not 7.5."),
     ],
 )
 def test_source_notebook_names_both_places(
@@ -192,6 +198,12 @@ def test_source_notebook_names_both_places(
     assert sentence.format(notebook=notebook_text, tasks=notebook_text.with_name("tasks.py")) in str(
         caught.value
     )
+
+
+def test_source_notebook_takes_the_points_that_the_bank_gives(notebook_text: Path, bank: Bank) -> None:
+    edit(notebook_text, "두 배로 만드세요.\n", "두 배로 만드세요.\n\n*3점 · 쉬움 · 5분*\n")
+    edit(notebook_text, "# A small problem set\n", "# A small problem set\n\n| Points | 7.5 (all code) |\n")
+    assert source_notebook(notebook_text, bank).cells
 
 
 def test_source_notebook_refuses_two_items_of_one_name(notebook_text: Path, bank: Bank) -> None:

@@ -416,12 +416,12 @@ DOUBLE = Task(
 SECONDS = Limits(cell=5.0, call=5.0)
 
 
-def examined(room: Room, task: Task, *sources: str, limits: Limits = SECONDS) -> Any:
+def examined(room: Room, task: Task, *sources: str, limits: Limits = SECONDS, site: str = "") -> Any:
     cells = [new_cell("code", f"c{number}", source, {}) for number, source in enumerate(sources)]
     graded = {"grade": True, "solution": False, "grade_id": task.name, "points": task.points}
     place = 1
     cells.insert(place, new_cell("code", "graded", "", {"nbgrader": graded}))
-    exam = Exam(Bank("set", (task,)), b"s" * 32, "en", {}, limits)
+    exam = Exam(Bank("set", (task,)), b"s" * 32, "en", {}, limits, site)
     return examine(new_notebook(cells, {}), "student-001", exam, room)
 
 
@@ -440,6 +440,12 @@ def test_examine_names_the_mistake_and_the_limit(room: Room) -> None:
     assert verdict(late)[0] == 0.0
     assert "after the time limit of 0.5 s" in verdict(late)[1]
     assert late.metadata[LIMITS] == ["double: Stopped after the time limit of 0.5 s."]
+
+
+@pytest.mark.parametrize(("site", "link"), [("", "x"), ("https://example.org/", "https://example.org/en/x")])
+def test_examine_links_the_book_where_it_is_published(room: Room, site: str, link: str) -> None:
+    message = verdict(examined(room, DOUBLE, "def double(x):\n    return 3 * x", site=site))[1]
+    assert message.splitlines()[-1] == f"  In the book: {link}"
 
 
 def test_examine_holds_a_task_to_its_own_time_and_memory(room: Room) -> None:

@@ -107,11 +107,13 @@ class _Check(SphinxDirective):
 
 
 class Choice(_Check):
-    """Radio buttons, each with its feedback."""
+    """Radio buttons, each with its feedback. In the source the right one may stand first; the page moves it."""
 
     def drawn(self, question: list[nodes.Node], parts: list[part]) -> list[nodes.Node]:
         name = self.options["name"]
-        options = [self._option(f"{name}-{place}", choice) for place, choice in enumerate(parts, 1)]
+        options = [
+            self._option(f"{name}-{place}", choice) for place, choice in enumerate(_moved(parts, name), 1)
+        ]
         return [_tag("fieldset", *_legend(question), *options), *_controls()]
 
     def _option(self, identity: str, choice: part) -> markup:
@@ -166,6 +168,12 @@ class Open(_Check):
         text = [child for paragraph in point.children for child in paragraph.children]
         box = _tag("input", type="checkbox", id=identity)
         return _tag("div", box, _tag("label", *text, for_=identity), classes="option")
+
+
+def _moved(parts: list[part], name: str) -> list[part]:
+    """The same order in every language and every build, in which no place is the right one's more than others."""
+    first = sum(name.encode()) % len(parts)
+    return parts[first:] + parts[:first]
 
 
 def _legend(question: list[nodes.Node]) -> list[nodes.Node]:

@@ -182,7 +182,20 @@ def _bank_of(module: ModuleType, place: str) -> Bank:
 
 def visible_cases(bank: Bank) -> list[TaskCases]:
     """The cases that students get: the same for everybody."""
-    return [draw_cases(task, f"visible/{bank.name}/{task.name}".encode()) for task in bank.tasks]
+    return [draw_cases(task, visible_seed(bank, task)) for task in bank.tasks]
+
+
+def visible_seed(bank: Bank, task: Task) -> bytes:
+    """What the cases that students get are drawn from."""
+    return f"visible/{bank.name}/{task.name}".encode()
+
+
+def for_students(cases: TaskCases, site: str) -> TaskCases:
+    """The cases as a student's answer is held against them: the book is at `site`, and the library may not be used.
+
+    The room in which answers are graded has no library: what calls it would earn its points until then.
+    """
+    return replace(cases, site=site, forbidden=(*cases.forbidden, "course_lib"))
 
 
 def draw_cases(task: Task, seed: bytes, *, rounds: int = 1) -> TaskCases:
@@ -190,7 +203,6 @@ def draw_cases(task: Task, seed: bytes, *, rounds: int = 1) -> TaskCases:
 
     What a mistake gives for a case is computed when it is asked for: never, where an answer turns out to be right.
     """
-    numbers = np.frombuffer(hashlib.sha256(seed).digest(), dtype=np.uint32).tolist()
     frame = TaskCases(
         name=task.name,
         signature=f"{task.name}{inspect.signature(task.reference)}",
@@ -205,13 +217,17 @@ def draw_cases(task: Task, seed: bytes, *, rounds: int = 1) -> TaskCases:
         forbidden=task.forbidden,
         memory=task.memory,
     )
-    cases = [
-        _case(frame, task, part, inputs)
-        for index, part in enumerate(task.parts)
-        for round_ in range(rounds)
-        for inputs in part.draw(np.random.default_rng([*numbers, index, round_]))
-    ]
+    cases = [_case(frame, task, part, inputs) for part, inputs in draw_inputs(task, seed, rounds=rounds)]
     return replace(frame, cases=tuple(cases))
+
+
+def draw_inputs(task: Task, seed: bytes, *, rounds: int = 1) -> Iterator[tuple[Part, Inputs]]:
+    """The inputs of every case that `draw_cases` draws from the seed, each with its part."""
+    numbers = np.frombuffer(hashlib.sha256(seed).digest(), dtype=np.uint32).tolist()
+    for index, part in enumerate(task.parts):
+        for round_ in range(rounds):
+            for inputs in part.draw(np.random.default_rng([*numbers, index, round_])):
+                yield part, inputs
 
 
 def _case(frame: TaskCases, task: Task, part: Part, inputs: Inputs) -> Case:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from course_lib.checks import Outcome, TaskCases, TooMuchMemory, decide, report
-from course_lib.grading.bank import Bank, Task, draw_cases
+from course_lib.grading.bank import Bank, Task, draw_cases, for_students
 from course_lib.grading.outputs import Outputs, error_output, graded_outputs
 from course_lib.grading.rooms import Call, Ended, Lost, Room, Seat, TooLong, TooMuch
 from course_lib.grading.self_contained import is_self_contained
@@ -56,6 +56,7 @@ class Exam:
     language: str
     files: dict[str, bytes]  # laid beside the notebook: what students got with it
     limits: Limits = Limits()
+    site: str = ""  # the address of the book, where it is published
 
 
 def examine(notebook: Any, student: str, exam: Exam, room: Room) -> Any:
@@ -156,7 +157,7 @@ class _Sitting:
         """The outputs of a graded cell: what the function of that name earns in the state that was kept."""
         task = self.exam.bank.task(name)
         seed = seed_of(self.exam, self.student, name)
-        cases = draw_cases(task, seed, rounds=ROUNDS)
+        cases = for_students(draw_cases(task, seed, rounds=ROUNDS), self.exam.site)
         verdict = decide(cases, self._outcomes(task, cases, kept))
         return graded_outputs(report(verdict, self.exam.language, hidden=True), verdict.points, count)
 

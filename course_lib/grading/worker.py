@@ -59,6 +59,7 @@ class Paper:
     walls: bool
     library: str  # a digest: a worker with another library would give other marks
     limits: Limits = field(default_factory=Limits)
+    site: str = ""  # the address of the book
 
     @cached_property
     def digest(self) -> str:
@@ -97,6 +98,7 @@ def paper_of(course: Course, problem_set: str, *, walls: bool = True) -> Paper:
         files={path.name: path.read_bytes() for path in released.iterdir() if path.suffix != ".ipynb"},
         walls=walls,
         library=library_digest(),
+        site=course.address("ko"),
     )
 
 
@@ -201,7 +203,7 @@ def _exam_of(digest: str) -> Exam:
             "Install the same on all machines."
         )
     bank = load_bank_text(paper.tasks, paper.problem_set)
-    return Exam(bank, paper.secret, paper.language, paper.files, paper.limits)
+    return Exam(bank, paper.secret, paper.language, paper.files, paper.limits, paper.site)
 
 
 def _modules(exam: Exam, notebook: Any) -> tuple[str, ...]:

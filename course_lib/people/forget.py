@@ -17,7 +17,17 @@ from course_lib.grading.workspace import open_workspace
 FOLDERS = ("submitted", "autograded", "feedback", "exports")
 _WRITTEN = "written.json"  # in .course: what was taken in and what was written, wherever
 # What is built, and the module itself, whose tests have students of their own.
-_NOT_OURS = {".git", ".venv", "_build", "tests", "course_lib", "book", "benchmarks", "solutions", "exercises"}
+_NOT_OURS = {
+    ".git",
+    ".venv",
+    "_build",
+    "tests",
+    "course_lib",
+    "book",
+    "benchmarks",
+    "solutions",
+    "exercises",
+} | {f"{name}.md" for name in ("README", "CONTRIBUTING", "SECURITY", "CHANGELOG", "PLAN")}
 _LARGEST = 64 * 2**20  # of a file that is searched for ids
 
 
@@ -31,9 +41,14 @@ class Forgotten:
 
 
 def remember(course: Course, *paths: Path | None) -> None:
-    """Notes files with people in them, lists that were taken in and marks that were written, for when to forget."""
+    """Notes files with people in them, lists that were taken in and marks that were written, for when to forget.
+
+    Not those of the made-up class, which is there to be taken in again.
+    """
     course.private.mkdir(parents=True, exist_ok=True)
-    places = sorted({*_written(course), *(str(path.absolute()) for path in paths if path)})
+    given = [path.absolute() for path in paths if path]
+    people = [str(path) for path in given if not path.is_relative_to(course.build / "demo")]
+    places = sorted({*_written(course), *people})
     (course.private / _WRITTEN).write_text(json.dumps(places, ensure_ascii=False), encoding="utf-8")
 
 

@@ -16,7 +16,7 @@ _UNIX, _FILE = 3, 0o100644 << 16
 
 def packed(members: Iterable[tuple[str, bytes]]) -> bytes:
     """A zip of these names and contents in their order, with one date (SOURCE_DATE_EPOCH, else 1980) and one mode."""
-    date, buffer = _date(), io.BytesIO()
+    date, buffer = (source_date() or time.gmtime(LONG_AGO))[:6], io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         for name, content in members:
             entry = zipfile.ZipInfo(name, date)
@@ -25,10 +25,13 @@ def packed(members: Iterable[tuple[str, bytes]]) -> bytes:
     return buffer.getvalue()
 
 
-def _date() -> tuple[int, int, int, int, int, int]:
-    given = os.environ.get("SOURCE_DATE_EPOCH") or str(LONG_AGO)
+def source_date() -> time.struct_time | None:
+    """What SOURCE_DATE_EPOCH says, in UTC, as late as 1980 at least; None where it is not set."""
+    given = os.environ.get("SOURCE_DATE_EPOCH")
+    if not given:
+        return None
     if not given.isdecimal():
         raise CourseError(
             f"The environment sets SOURCE_DATE_EPOCH to {given!r}. Set it to seconds since 1970, or not at all."
         )
-    return time.gmtime(max(LONG_AGO, int(given)))[:6]
+    return time.gmtime(max(LONG_AGO, int(given)))

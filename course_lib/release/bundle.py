@@ -24,8 +24,8 @@ from course_lib.release import gates
 from course_lib.release.kit import write_kits
 from course_lib.release.leaks import files_in
 from course_lib.release.notebooks import require_bank
+from course_lib.release.pdf import build_pdf
 from course_lib.release.public_tree import copy_exercises, write_public_tree
-from course_lib.release.site import build_site
 from course_lib.release.teacher_kit import write_teacher_kits
 
 MANIFEST = "manifest.json"
@@ -103,6 +103,10 @@ def _require_place(course: Course, folder: Path) -> None:
 def _fill(course: Course, draft: Path, progress: Say) -> dict[str, str]:
     """Writes everything but the manifest; returns what the gates said."""
     said: dict[str, str] = {}
+
+    def scan() -> str:
+        return gates.require_no_leak(course, draft, lambda place: progress(number, len(steps), place))
+
     steps: list[tuple[str, Callable[[], str | None]]] = [
         ("staleness", lambda: gates.require_up_to_date(course)),
         ("bank", lambda: gates.require_tests(course, "bank", "tests/test_bank.py")),
@@ -110,7 +114,7 @@ def _fill(course: Course, draft: Path, progress: Say) -> dict[str, str]:
         ("the site", lambda: _copy_site(course, draft / "site")),
         ("links", lambda: gates.require_links(draft / "site")),
         ("kits", lambda: _write_kits(course, draft)),
-        ("leaks", lambda: gates.require_no_leak(course, draft, lambda _: None)),
+        ("leaks", scan),
         ("instructors' kits", lambda: write_teacher_kits(course, draft / "instructor")),
     ]
     for number, (name, step) in enumerate(steps):
@@ -123,7 +127,7 @@ def _fill(course: Course, draft: Path, progress: Say) -> dict[str, str]:
 
 
 def _copy_site(course: Course, folder: Path) -> None:
-    build_site(course)
+    build_pdf(course)  # and the pages, where they are stale
     shutil.copytree(course.build / "html", folder, ignore=shutil.ignore_patterns(*PASSING))
 
 

@@ -30,6 +30,7 @@ def source_notebook(path: Path, bank: Bank) -> Any:
     """
     placeholders = _read_myst(path)
     _require_fit(path, placeholders, bank)
+    _require_points(path, placeholders, bank)
     cells: list[Any] = []
     counts: Counter[str] = Counter()
     for number, cell in enumerate(placeholders, start=1):
@@ -153,6 +154,32 @@ def _require_fit(path: Path, cells: Iterable[Any], bank: Bank) -> None:
     for name in known:
         if name not in placed:
             raise CourseError(f"{tasks} has a task {name!r}, but {path} has no cell ':task: {name}'. Add it.")
+
+
+# How prose states points: before each task, and in the table at the top.
+_STATED = {"ko": re.compile(r"\*([\d.]+)점 · "), "en": re.compile(r"\*([\d.]+) points? · ")}
+_TOTAL = {"ko": re.compile(r"\| 배점 \| ([\d.]+)점"), "en": re.compile(r"\| Points \| ([\d.]+)")}
+
+
+def _require_points(path: Path, cells: Iterable[Any], bank: Bank) -> None:
+    """Where the prose says how many points there are, it says what the bank gives."""
+    points = {task.name: task.points for task in bank.tasks}
+    points |= {written.name: written.points for written in bank.written}
+    wrong, said = [], []
+    for cell in cells:
+        for language in {*cell.metadata.get("tags", [])} & {*LANGUAGES}:
+            if (total := _TOTAL[language].search(cell.source)) and float(total[1]) != bank.points:
+                wrong.append(f"{total[1]} in all ({language}), and not {bank.points:g}")
+            said += [(language, float(number)) for number in _STATED[language].findall(cell.source)[:1]]
+        if name := cell.metadata.get("task"):
+            right = points[name]
+            wrong += [f"{n:g} for {name} ({one}), and not {right:g}" for one, n in said if n != right]
+            said = []
+    if wrong:
+        raise CourseError(
+            f"{path} states other points than {path.with_name('tasks.py')}: {'; '.join(wrong)}. "
+            "Correct the one or the other."
+        )
 
 
 def _language(cell: Any, path: Path, number: int) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,7 +11,10 @@ from course_lib.course import Course
 from course_lib.grading.report import StudentReport
 from course_lib.grading.run import Progress, WallsMissing, grade
 from course_lib.grading.sample import SampleStudent, sample_class, write_sample
+from course_lib.release.archive import packed
 from course_lib.release.notebooks import require_bank
+
+LATE = 3  # which of the sample class comes late, where its files stand for those of an LMS
 
 
 @dataclass(frozen=True)
@@ -49,16 +54,51 @@ def demo_workspace(course: Course) -> Path:
     return course.build / "demo"
 
 
-def grade_sample(course: Course, problem_set: str, *, progress: Progress) -> DemoClass:
-    """The sample class of a released problem set, written to _build/demo/handed-in and graded in _build/demo.
+def write_class(course: Course, problem_set: str) -> list[SampleStudent]:
+    """Writes the sample class of a released problem set, to rehearse a term with; returns who is in it.
 
-    Its code is the module's own: where nothing confines code, it runs without walls.
+    In _build/demo: handed-in/PS/STUDENT/PS, and what Canvas would give of it, gradebook.csv and submissions.zip.
     """
     workspace = demo_workspace(course)
     bank = require_bank(course.require_problem_set(problem_set))
     students = sample_class(bank, course.language)
     handed_in = workspace / "handed-in" / problem_set
     write_sample(students, course.exercises / course.language / problem_set, handed_in)
+    with (workspace / "gradebook.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows(_canvas_gradebook(students, problem_set, bank.points))
+    (workspace / "submissions.zip").write_bytes(packed(_canvas_names(students, problem_set, handed_in)))
+    return students
+
+
+def _canvas_gradebook(
+    students: Iterable[SampleStudent], problem_set: str, points: float
+) -> Iterator[list[str]]:
+    yield ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", f"{problem_set} (9000)"]
+    yield ["    Points Possible", "", "", "", "", f"{points:g}"]
+    for number, student in enumerate(students, start=1):
+        yield [student.id, str(7000 + number), student.id, student.id, "1", ""]
+
+
+def _canvas_names(
+    students: Iterable[SampleStudent], problem_set: str, handed_in: Path
+) -> Iterator[tuple[str, bytes]]:
+    """Each notebook under the name that Canvas gives it; one of them late."""
+    for number, student in enumerate(students, start=1):
+        path = handed_in / student.id / problem_set / f"{problem_set}.ipynb"
+        late = "_LATE" if number == LATE else ""
+        if path.is_file():
+            name = student.id.replace("-", "")
+            yield f"{name}{late}_{7000 + number}_{8000 + number}_{path.name}", path.read_bytes()
+
+
+def grade_sample(course: Course, problem_set: str, *, progress: Progress) -> DemoClass:
+    """The sample class of a released problem set, written to _build/demo/handed-in and graded in _build/demo.
+
+    Its code is the module's own: where nothing confines code, it runs without walls.
+    """
+    workspace = demo_workspace(course)
+    students = write_class(course, problem_set)
+    handed_in = workspace / "handed-in" / problem_set
     try:
         report = grade(course, problem_set, handed_in, workspace, progress=progress)
     except WallsMissing:

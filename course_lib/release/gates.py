@@ -27,13 +27,14 @@ def require_up_to_date(course: Course) -> str:
 
 
 def require_tests(course: Course, gate: str, file: str) -> str:
-    """A gate that is a file of tests (of the bank, of both languages' parity); one that is not there is said so."""
+    """A gate that is a file of tests: of the bank, of both languages' parity."""
     if not (course.root / file).is_file():
-        return f"{file} is not there"
+        raise CourseError(f"The gate '{gate}' does not pass: {file} is missing. Put it back and try again.")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not slow", file]
     done = subprocess.run(command, cwd=course.root, capture_output=True, text=True, check=False)
     if done.returncode:
-        failed = re.findall(r"^(?:FAILED|ERROR) (.*)$", done.stdout, re.M) or [done.stderr.strip()[-200:]]
+        failed = re.findall(r"^(?:FAILED|ERROR) (.*)$", done.stdout, re.M)
+        failed = failed or [done.stderr.strip()[-200:] or "no test was run"]
         raise CourseError(f"The gate '{gate}' does not pass: {_some(failed)}. See: pytest {file}")
     counted = re.search(r"(\d+) passed", done.stdout)
     return f"{counted[1] if counted else 0} tests passed"

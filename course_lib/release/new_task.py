@@ -12,7 +12,8 @@ import numpy as np
 
 from course_lib.checks import Text
 from course_lib.course import Course, CourseError
-from course_lib.grading.bank import Task, draw_cases
+from course_lib.grading.bank import Bank, Task, draw_cases
+from course_lib.release.cells import source_notebook
 from course_lib.release.notebooks import require_bank
 
 MISTAKES, RIGHT_ANSWERS = 8, 4  # the least that a task needs: tests/test_bank.py holds it against these, too
@@ -50,10 +51,18 @@ def missing(course: Course, problem_set: str, name: str) -> list[str]:
     if name not in [task.name for task in bank.tasks]:
         known = ", ".join(task.name for task in bank.tasks)
         raise CourseError(f"{problem_set} has no task {name!r} (there are: {known}). Add it with --add.")
-    text = (folder / f"{problem_set}.md").read_text(encoding="utf-8-sig")
+    return [*_missing_in(bank.task(name), course), *_missing_prose(folder / f"{problem_set}.md", bank, name)]
+
+
+def _missing_prose(path: Path, bank: Bank, name: str) -> Iterator[str]:
+    text = path.read_text(encoding="utf-8-sig")
     section = text.partition(f":task: {name}\n")[0].rpartition(":task:")[2]
-    prose = [f"the notebook's text before :task: {name} still says {TODO}"] if TODO in section else []
-    return [*_missing_in(bank.task(name), course), *prose]
+    if TODO in section:
+        yield f"the notebook's text before :task: {name} still says {TODO}"
+    try:
+        source_notebook(path, bank)
+    except CourseError as error:
+        yield f"the notebook's text: {error}"
 
 
 def _missing_in(task: Task, course: Course) -> Iterator[str]:
@@ -150,9 +159,21 @@ _PROSE = """
 
 ## TODO {name}
 
+*1점 · 보통 · 10분*
+
+<details><summary>힌트 1</summary>TODO</details>
+<details><summary>힌트 2</summary>TODO</details>
+<details><summary>힌트 3</summary>TODO</details>
+
 +++ {{"tags": ["en"]}}
 
 ## TODO {name}
+
+*1 point · medium · 10 minutes*
+
+<details><summary>Hint 1</summary>TODO</details>
+<details><summary>Hint 2</summary>TODO</details>
+<details><summary>Hint 3</summary>TODO</details>
 
 +++
 

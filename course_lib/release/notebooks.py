@@ -9,13 +9,13 @@ import copy
 import os
 import shutil
 import tempfile
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from course_lib.checks import save_cases
 from course_lib.course import LANGUAGES, Course, CourseError
-from course_lib.grading.bank import Bank, BankError, load_bank, visible_cases
+from course_lib.grading.bank import Bank, BankError, for_students, load_bank, visible_cases
 from course_lib.grading.notebook import read_notebook, text_of, write_notebook
 from course_lib.grading.workspace import generate_release, open_workspace, register
 from course_lib.release.cells import fetching_cell, source_notebook
@@ -127,7 +127,7 @@ def _derive(course: Course, problem_set: str, bank: Bank, draft: Path) -> list[s
     source = draft / "source" / problem_set
     source.mkdir(parents=True)
     write_notebook(notebook, source / f"{problem_set}.ipynb")
-    cases = [replace(task, site=course.address("ko")) for task in visible_cases(bank)]
+    cases = [for_students(task, course.address("ko")) for task in visible_cases(bank)]
     save_cases(source / CASES, cases, bank.modules, problem_set)
     generate_release(problem_set, draft / "source", draft / "release")
     released = draft / "release" / problem_set

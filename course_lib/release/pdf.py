@@ -6,10 +6,12 @@ import os
 import re
 import shutil
 import subprocess
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from course_lib.course import Course, CourseError
+from course_lib.release.archive import source_date
 from course_lib.release.site import Edition, build_site, editions_of, run_sphinx, warnings_in
 
 BROWSERS = (
@@ -23,6 +25,7 @@ PRINT = ("--headless", "--disable-gpu", "--disable-background-networking", "--di
          "--disable-sync", "--generate-pdf-document-outline", "--virtual-time-budget=20000",
          "--no-pdf-header-footer")  # fmt: skip
 PATIENCE = 300  # seconds, for a browser that hangs
+DATE = re.compile(rb"(?<=Date \(D:)\d{14}[+-]\d\d'\d\d'(?=\))")
 LOCAL_FONT = re.compile(r'local\("[^"]*"\),?\s*')
 
 
@@ -70,7 +73,15 @@ def _print(course: Course, edition: Edition, browser: str) -> tuple[str, Path]:
         raise CourseError(
             f"{browser} printed no PDF of {page}; it said: {said}. Open that page in it to see why."
         )
+    _date_as_asked(target)
     return edition.language, target
+
+
+def _date_as_asked(pdf: Path) -> None:
+    """Writes SOURCE_DATE_EPOCH, where it is set, for the time of printing: as many letters, so nothing moves."""
+    if date := source_date():
+        stamp = time.strftime("%Y%m%d%H%M%S+00'00'", date).encode()
+        pdf.write_bytes(DATE.sub(stamp, pdf.read_bytes()))
 
 
 def _prepare(folder: Path) -> Path:

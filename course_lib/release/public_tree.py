@@ -80,7 +80,10 @@ jupyter lab
 Build the book into `_build/html`, from this folder, in a fresh virtual environment:
 
 ```sh
-pip install torch -r requirements.lock && pip install --no-deps -e . && course build
+pip install "torch>=2.6,<3"
+pip install --require-hashes -r requirements.lock
+pip install --no-deps --no-build-isolation -e .
+course build
 ```
 
 Code: MIT (`LICENSE`). Text and figures: CC BY 4.0 (`LICENSE-TEXT`).

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from course_lib.course import LANGUAGES, Course
 from course_lib.grading.bank import Bank, Task, Written
@@ -11,6 +13,9 @@ from course_lib.grading.notebook import text_of
 from course_lib.release.archive import packed
 from course_lib.release.cells import source_notebook
 from course_lib.release.notebooks import CASES, require_bank
+from course_lib.release.wheel import WHEEL, requirements, wheel
+
+HIDDEN = re.compile(r"### BEGIN HIDDEN TESTS\n.*?### END HIDDEN TESTS\n", re.DOTALL)
 
 
 def write_teacher_kits(course: Course, folder: Path) -> None:
@@ -25,17 +30,32 @@ def write_teacher_kits(course: Course, folder: Path) -> None:
 def _kit(course: Course, name: str, language: str) -> bytes:
     source = course.solutions / name
     bank = require_bank(source)
-    notebook = source_notebook(source / f"{name}.md", bank)
-    other = {each for each in LANGUAGES if each != language}
-    notebook.cells = [cell for cell in notebook.cells if not other & set(cell.metadata.get("tags", []))]
     members = {
-        f"{name}-solved.ipynb": text_of(notebook).encode(),
+        f"{name}-solved.ipynb": text_of(_solved(source / f"{name}.md", bank, language)).encode(),
         f"{name}.md": (source / f"{name}.md").read_bytes(),
         "tasks.py": (source / "tasks.py").read_bytes(),
         CASES: (course.exercises / language / name / CASES).read_bytes(),
+        WHEEL: wheel(),
+        "requirements.txt": requirements(bank.modules).encode(),
         "marking.md": "\n".join(_marking(bank, language)).encode(),
+        "README.txt": _README[language].format(ps=name, wheel=WHEEL).encode(),
     }
     return packed(sorted(members.items()))
+
+
+def _solved(path: Path, bank: Bank, language: str) -> Any:
+    """The notebook of one language with all answers in it; its checks are those that students have."""
+    notebook = source_notebook(path, bank)
+    other = {each for each in LANGUAGES if each != language}
+    notebook.cells = [cell for cell in notebook.cells if not other & set(cell.metadata.get("tags", []))]
+    written = {answer.name: answer for answer in bank.written}
+    for cell in notebook.cells:
+        cell.source = HIDDEN.sub("", cell.source)
+        if answer := written.get(cell.metadata.get("nbgrader", {}).get("grade_id")):
+            cell.source = "\n\n".join(
+                text.in_language(language) for text in (answer.model_answer, answer.rubric)
+            )
+    return notebook
 
 
 def _marking(bank: Bank, language: str) -> Iterator[str]:
@@ -59,3 +79,55 @@ def _written(written: Written, language: str) -> Iterator[str]:
     yield f"## {written.name}: {written.points:g}\n"
     yield written.model_answer.in_language(language) + "\n"
     yield written.rubric.in_language(language) + "\n"
+
+
+_README = {
+    "ko": """\
+문제집 {ps}, 강의자용. 풀이가 들어 있으니 공개하지 마세요.
+
+{ps}-solved.ipynb   답을 모두 채운 노트북. check는 학생이 받는 것과 같습니다
+marking.md          배점, 실수마다의 힌트, 서술형의 모범 답안과 채점 기준
+tasks.py, {ps}.md   문제 은행과 노트북의 글: 교재 저장소의 solutions/{ps} 와 같습니다
+cases.npz           check가 읽는 입력
+{wheel}, requirements.txt   노트북을 실행하는 데 설치할 것
+
+
+노트북을 실행하려면 (Windows, macOS, Linux)
+
+Python 3.11, 3.12, 3.13 가운데 하나가 필요합니다. 터미널을 이 폴더에서 열고 차례로 실행하세요.
+
+  Windows        py -m venv .venv
+                 .venv\\Scripts\\python -m pip install -r requirements.txt
+                 .venv\\Scripts\\jupyter lab {ps}-solved.ipynb
+
+  macOS, Linux   python3 -m venv .venv
+                 .venv/bin/python -m pip install -r requirements.txt
+                 .venv/bin/jupyter lab {ps}-solved.ipynb
+
+채점하거나 과제를 고치려면 교재의 저장소가 필요합니다: 책의 "가르치는 분께"를 보세요.
+""",
+    "en": """\
+Problem set {ps}, for instructors. It holds solutions: never publish it.
+
+{ps}-solved.ipynb   the notebook with all answers; its checks are those that students have
+marking.md          points, a hint for each mistake, model answers and rubrics
+tasks.py, {ps}.md   the bank and the notebook's text, as in solutions/{ps} of the repository
+cases.npz           what the checks read
+{wheel}, requirements.txt   what to install to run the notebook
+
+
+To run the notebook (Windows, macOS, Linux)
+
+You need Python 3.11, 3.12 or 3.13. Open a terminal in this folder and run, one after the other:
+
+  Windows        py -m venv .venv
+                 .venv\\Scripts\\python -m pip install -r requirements.txt
+                 .venv\\Scripts\\jupyter lab {ps}-solved.ipynb
+
+  macOS, Linux   python3 -m venv .venv
+                 .venv/bin/python -m pip install -r requirements.txt
+                 .venv/bin/jupyter lab {ps}-solved.ipynb
+
+To grade, or to change tasks, you need the repository itself: see "For instructors" in the book.
+""",
+}

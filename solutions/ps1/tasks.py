@@ -4,6 +4,7 @@ import numpy as np
 
 from course_lib.checks import Text
 from course_lib.grading.bank import Bank, Mistake, Part, Task, Written, everywhere, variant
+from course_lib.grading.draws import extreme_qkv, masked_qkv, random_mask, random_qkv, scaled_qkv
 
 # --- Task 1: scores -------------------------------------------------------------------------------------------
 
@@ -173,19 +174,18 @@ def scale_and_mask(scores, d_k, mask=None):
     return np.where(mask, logits, -np.inf)
 
 
-def random_mask(rng, n_q, n_k):
-    """Booleans (n_q, n_k): every row has an allowed Key and a masked one, and no Key is allowed to all."""
-    mask = rng.random((n_q, n_k)) < 0.5
-    mask[:, 0], mask[:, 1] = True, False
-    return np.take_along_axis(mask, rng.permuted(np.tile(np.arange(n_k), (n_q, 1)), axis=1), axis=1)
-
-
 def draw_scale_only(rng):
-    return [{"scores": rng.normal(size=(5, 7)), "d_k": int(rng.choice([3, 11, 13]))}]
+    # 65504 is the largest number of float16.
+    far = 1e4 * rng.permutation(np.arange(-17.0, 18.0)).reshape(5, 7)
+    return [
+        {"scores": rng.normal(size=(5, 7)), "d_k": int(rng.choice([3, 11, 13]))},
+        {"scores": far, "d_k": 3},
+    ]
 
 
-def draw_square_free_mask(rng):
-    return [{"scores": rng.normal(size=(5, 7)), "d_k": 3, "mask": random_mask(rng, 5, 7)}]
+def draw_matrix_mask(rng):
+    mask = random_mask(rng, 5, 7, dead_row=True)
+    return [{"scores": rng.normal(size=(5, 7)), "d_k": 3, "mask": mask}]
 
 
 def draw_broadcast_masks(rng):
@@ -202,7 +202,7 @@ def draw_broadcast_masks(rng):
 
 LOGIT_PARTS = (
     Part("scale", 1, Text("mask 없이 scaling만", "scaling, no mask"), draw_scale_only),
-    Part("mask", 2, Text("(n_q, n_k) mask", "a mask (n_q, n_k)"), draw_square_free_mask),
+    Part("mask", 2, Text("(n_q, n_k) mask", "a mask (n_q, n_k)"), draw_matrix_mask),
     Part("broadcast", 1, Text("broadcast되는 mask", "masks that broadcast"), draw_broadcast_masks),
 )
 
@@ -212,6 +212,10 @@ def scores_overwritten(scores, d_k, mask=None):
     if mask is not None:
         scores[~np.broadcast_to(mask, scores.shape)] = -np.inf
     return scores
+
+
+def half_precision_logits(scores, d_k, mask=None):
+    return scale_and_mask(scores.astype(np.float16), np.float16(d_k), mask)
 
 
 def additive_logits(scores, d_k, mask=None):
@@ -300,6 +304,23 @@ SCALE_AND_MASK = Task(
             frozenset({"mask", "broadcast"}),
         ),
         Mistake(
+            variant(scale_and_mask, "mask_not_used", ("np.where(mask, logits, -np.inf)", "logits")),
+            Text("mask를 쓰지 않았습니다.", "The mask is not used."),
+            frozenset({"mask", "broadcast"}),
+        ),
+        Mistake(
+            variant(
+                scale_and_mask,
+                "first_mask_for_all",
+                ("np.where(mask", "np.where(mask.reshape(-1, *mask.shape[-2:])[0]"),
+            ),
+            Text(
+                "batch마다 mask가 다를 수 있는데 첫 mask를 모두에 썼습니다.",
+                "Each batch entry may have a mask of its own; the first serves all here.",
+            ),
+            frozenset({"broadcast"}),
+        ),
+        Mistake(
             variant(scale_and_mask, "boolean_added", ("np.where(mask, logits, -np.inf)", "logits + mask")),
             Text(
                 "boolean을 그대로 더해 logit에 1 이 더해졌을 뿐 아무것도 가려지지 않았습니다.",
@@ -331,6 +352,14 @@ SCALE_AND_MASK = Task(
                 "This fails for mask=None. Without a mask, every Key may be attended to.",
             ),
             frozenset({"scale"}),
+        ),
+        Mistake(
+            half_precision_logits,
+            Text(
+                "float16으로 계산했습니다. 자릿수가 모자라고 65504를 넘으면 inf가 됩니다.",
+                "This is computed in float16, which has too few digits and turns into inf above 65504.",
+            ),
+            everywhere(LOGIT_PARTS),
         ),
         Mistake(
             scores_overwritten,
@@ -373,9 +402,8 @@ def draw_large_logits(rng):
 
 
 def draw_dead_row(rng):
-    logits = np.where(random_mask(rng, 5, 7), rng.normal(size=(5, 7)), -np.inf)
-    logits[rng.integers(5)] = -np.inf
-    return [{"logits": logits}]
+    mask = random_mask(rng, 5, 7, dead_row=True)
+    return [{"logits": np.where(mask, rng.normal(size=(5, 7)), -np.inf)}]
 
 
 WEIGHT_PARTS = (
@@ -522,6 +550,18 @@ SOFTMAX = Task(
             frozenset({"dead_row"}),
         ),
         Mistake(
+            variant(
+                softmax,
+                "half_precision_weights",
+                ("    highest =", "    logits = logits.astype(np.float16)\n    highest ="),
+            ),
+            Text(
+                "float16으로 계산했습니다. 10000 근처에서는 8 씩 건너뛰는 수뿐이라 logits의 차이가 사라집니다.",
+                "This is computed in float16. Around 10000 its numbers are 8 apart, and the logits' differences are lost.",
+            ),
+            everywhere(WEIGHT_PARTS),
+        ),
+        Mistake(
             no_exponential,
             Text(
                 "지수함수 없이 합으로만 나누었습니다. 음수 logit은 음수 비중이 됩니다.",
@@ -565,10 +605,6 @@ def attention(q, k, v, mask=None, scale=None):
     return exponentials / np.where(total == 0, 1.0, total) @ v
 
 
-def random_qkv(rng):
-    return {"q": rng.normal(size=(5, 3)), "k": rng.normal(size=(7, 3)), "v": rng.normal(size=(7, 2))}
-
-
 def draw_plain(rng):
     return [random_qkv(rng)]
 
@@ -576,39 +612,20 @@ def draw_plain(rng):
 def draw_attention_batches(rng):
     return [
         {"q": rng.normal(size=(2, 5, 3)), "k": rng.normal(size=(2, 7, 3)), "v": rng.normal(size=(2, 7, 11))},
-        {"q": rng.normal(size=(2, 11, 5, 3)), "k": rng.normal(size=(11, 7, 3)), "v": rng.normal(size=(7, 2))},
+        {
+            "q": rng.normal(size=(2, 3, 5, 13)),
+            "k": rng.normal(size=(3, 11, 13)),
+            "v": rng.normal(size=(11, 7)),
+        },
     ]
 
 
 def draw_masked(rng):
-    inputs, mask = random_qkv(rng), random_mask(rng, 5, 7)
-    hidden = rng.integers(7)
-    mask[:, hidden] = False
-    mask[~mask.any(axis=1), (hidden + 1) % 7] = True
-    inputs["v"][hidden] = 1e3
-    return [{**inputs, "mask": mask}]
+    return [masked_qkv(rng)]
 
 
 def draw_dead_query(rng):
-    mask = random_mask(rng, 5, 7)
-    mask[rng.integers(5)] = False
-    return [{**random_qkv(rng), "mask": mask}]
-
-
-def draw_extremes(rng):
-    # The largest score wins by far, so that the answer is exact in every precision that does not overflow.
-    inputs = random_qkv(rng)
-    inputs["q"] = rng.integers(1, 4, (5, 3)).astype(float)
-    inputs["k"] = 1e4 * rng.permutation(np.arange(-3.0, 4.0))[:, None] * np.ones((7, 3))
-    far_below = {**inputs, "k": np.zeros((7, 3)), "mask": np.zeros((5, 7), dtype=bool)}
-    allowed = rng.integers(7)
-    far_below["k"][allowed] = -1e10
-    far_below["mask"][:, allowed] = True
-    return [inputs, far_below]
-
-
-def draw_scales(rng):
-    return [{**random_qkv(rng), "scale": 0.25}, {**random_qkv(rng), "scale": 0.0}]
+    return [{**random_qkv(rng), "mask": random_mask(rng, 5, 7, dead_row=True)}]
 
 
 OUTPUT_PARTS = (
@@ -616,9 +633,10 @@ OUTPUT_PARTS = (
     Part("batches", 1, Text("broadcast되는 batch", "batches that broadcast"), draw_attention_batches),
     Part("masked", 2, Text("mask", "a mask"), draw_masked),
     Part("dead_row", 1, Text("볼 Key가 없는 Query", "a Query that may attend to no Key"), draw_dead_query),
-    Part("extremes", 1, Text("아주 크거나 작은 scores", "very large and very small scores"), draw_extremes),
-    Part("scale", 1, Text("주어진 scale", "a given scale"), draw_scales),
+    Part("extremes", 1, Text("아주 크거나 작은 scores", "very large and very small scores"), extreme_qkv),
+    Part("scale", 1, Text("주어진 scale", "a given scale"), scaled_qkv),
 )
+WITH_MASK = frozenset({"masked", "dead_row", "extremes", "scale"})
 
 
 def weights_masked_afterwards(q, k, v, mask=None, scale=None):
@@ -627,6 +645,10 @@ def weights_masked_afterwards(q, k, v, mask=None, scale=None):
     exponentials = np.exp(logits - logits.max(axis=-1, keepdims=True))
     weights = exponentials / exponentials.sum(axis=-1, keepdims=True)
     return (weights if mask is None else weights * mask) @ v
+
+
+def half_precision_attention(q, k, v, mask=None, scale=None):
+    return attention(*(x.astype(np.float16) for x in (q, k, v)), mask, scale)
 
 
 def attention_by_loops(q, k, v, mask=None, scale=None):
@@ -737,7 +759,7 @@ ATTENTION = Task(
                 "Softmax 뒤에 mask를 곱하면 남은 비중의 합이 1 이 아닙니다. Softmax 앞에서 logit을 −∞ 로 두세요.",
                 "Masking after Softmax leaves weights that don't sum to 1. Put −∞ into the logits before it.",
             ),
-            frozenset({"masked", "dead_row", "extremes"}),
+            WITH_MASK,
         ),
         Mistake(
             variant(attention, "mask_read_inverted", ("logits, -np.inf", "-np.inf, logits")),
@@ -745,7 +767,33 @@ ATTENTION = Task(
                 "mask를 반대로 읽었습니다. True 는 '볼 수 있음'입니다.",
                 "The mask is inverted. True means may attend.",
             ),
-            frozenset({"masked", "dead_row", "extremes"}),
+            WITH_MASK,
+        ),
+        Mistake(
+            variant(attention, "mask_not_used", ("np.where(mask, logits, -np.inf)", "1.0 * logits")),
+            Text("mask를 쓰지 않았습니다.", "The mask is not used."),
+            WITH_MASK,
+        ),
+        Mistake(
+            variant(attention, "logits_times_mask", ("np.where(mask, logits, -np.inf)", "logits * mask")),
+            Text(
+                "logits에 mask를 곱하면 가려진 logit이 0 이 되고, exp(0) = 1 이라 오히려 비중을 얻습니다.",
+                "Multiplying the logits by the mask makes a masked one 0, and exp(0) = 1 gives it weight.",
+            ),
+            WITH_MASK,
+        ),
+        Mistake(
+            variant(
+                attention,
+                "masked_before_scaling",
+                ("np.swapaxes(k, -1, -2) * scale", "np.swapaxes(k, -1, -2)"),
+                ("    highest =", "    logits = logits * scale\n    highest ="),
+            ),
+            Text(
+                "mask한 다음 scale을 곱했습니다. scale=0 이면 0 × (−∞) = NaN입니다. scale이 먼저입니다.",
+                "The scale is applied after the mask, and 0 × (−∞) is NaN for scale=0. Scale first.",
+            ),
+            frozenset({"scale"}),
         ),
         Mistake(
             variant(attention, "finite_fill", ("-np.inf)", "-1e9)")),
@@ -817,6 +865,14 @@ ATTENTION = Task(
             everywhere(OUTPUT_PARTS),
         ),
         Mistake(
+            half_precision_attention,
+            Text(
+                "float16으로 계산했습니다. 자릿수가 모자라고 65504를 넘으면 inf가 됩니다.",
+                "This is computed in float16, which has too few digits and turns into inf above 65504.",
+            ),
+            everywhere(OUTPUT_PARTS),
+        ),
+        Mistake(
             variant(
                 attention,
                 "output_transposed",
@@ -862,7 +918,7 @@ def draw_padding_and_causal(rng):
 
 
 def draw_empty_sequence(rng):
-    return [{"n_q": 3, "n_k": 5, "lengths": rng.permutation(np.array([0, 2, 5]))}]
+    return [{"n_q": 2, "n_k": 5, "lengths": rng.permutation(np.array([0, 2, 5]))}]
 
 
 MASK_PARTS = (
@@ -990,6 +1046,31 @@ ATTENTION_MASK = Task(
             Text(
                 "Key가 아니라 Query를 가렸습니다. padding은 Key 축(마지막 축)에서 가립니다.",
                 "Queries are hidden instead of Keys. Padding hides along the Key axis, the last one.",
+            ),
+            everywhere(MASK_PARTS),
+        ),
+        Mistake(
+            variant(
+                attention_mask, "first_length_for_all", ("lengths[:, None, None]", "lengths[:1, None, None]")
+            ),
+            Text(
+                "모든 sequence에 첫 길이를 썼습니다. sequence마다 자기 길이가 있습니다.",
+                "The first length serves all sequences. Each has its own.",
+            ),
+            frozenset({"padding", "both", "empty"}),
+        ),
+        Mistake(
+            variant(
+                attention_mask,
+                "mask_transposed",
+                (
+                    "return allowed & (keys <= queries[:, None]) if causal else allowed.copy()",
+                    "return np.swapaxes(allowed & (keys <= queries[:, None]) if causal else allowed, -1, -2)",
+                ),
+            ),
+            Text(
+                "마지막 두 축이 바뀌었습니다. row는 Query, column은 Key입니다: (batch, n_q, n_k).",
+                "The last two axes have changed places. Rows are Queries, columns Keys: (batch, n_q, n_k).",
             ),
             everywhere(MASK_PARTS),
         ),

@@ -4,14 +4,7 @@ import numpy as np
 
 from course_lib.checks import Text
 from course_lib.grading.bank import Bank, Mistake, Part, Task, Written, everywhere, variant
-
-
-def random_mask(rng, n_q, n_k):
-    """Booleans (n_q, n_k): every row has an allowed Key and a masked one."""
-    mask = rng.random((n_q, n_k)) < 0.5
-    mask[:, 0], mask[:, 1] = True, False
-    return np.take_along_axis(mask, rng.permuted(np.tile(np.arange(n_k), (n_q, 1)), axis=1), axis=1)
-
+from course_lib.grading.draws import random_mask
 
 # --- Task 1: score_variances ----------------------------------------------------------------------------------
 
@@ -54,7 +47,7 @@ def draw_padded_pairs(rng):
 
 
 def draw_too_few_pairs(rng):
-    valid = np.arange(11) < rng.permutation(np.array([0, 1, 2, 4, 9]))[:, None]
+    valid = np.arange(11) < rng.permutation(np.array([0, 1, 2, 4, 11]))[:, None]
     return [with_valid(random_pairs(rng, (5, 11, 3)), rng.permuted(valid, axis=1))]
 
 
@@ -268,6 +261,18 @@ SCORE_VARIANCES = Task(
             WITH_VALID,
         ),
         Mistake(
+            variant(
+                score_variances,
+                "valid_inverted",
+                ("dtype=bool)", "dtype=bool)\n    else:\n        valid = ~valid"),
+            ),
+            Text(
+                "valid 를 반대로 읽었습니다. True 인 쌍을 셉니다.",
+                "valid is read the wrong way round. The pairs that are True count.",
+            ),
+            WITH_VALID,
+        ),
+        Mistake(
             variant(score_variances, "too_few_as_zero", ("np.nan)", "0.0)")),
             Text(
                 "쌍이 둘보다 적으면 분산을 알 수 없습니다. 0 은 '흩어지지 않는다'는 뜻이므로 np.nan 을 두세요.",
@@ -390,6 +395,12 @@ def moments_averaged_first(std_q, std_k, mean_q=0.0, mean_k=0.0):
         for x in (std_q**2, std_k**2, np.square(mean_q), np.square(mean_k))
     )
     return 1 / np.sqrt(std_q.shape[-1] * (var_q * var_k + m_q * var_k + var_q * m_k))
+
+
+def deviations_squared_in_place(std_q, std_k, mean_q=0.0, mean_k=0.0):
+    std_q **= 2
+    std_k **= 2
+    return unit_scale(np.sqrt(std_q), np.sqrt(std_k), mean_q, mean_k)
 
 
 def scale_by_second_moments(std_q, std_k, mean_q=0.0, mean_k=0.0):
@@ -546,6 +557,14 @@ UNIT_SCALE = Task(
             frozenset({"batches", "constant"}),
         ),
         Mistake(
+            deviations_squared_in_place,
+            Text(
+                "입력 std_q 와 std_k 를 제자리에서 바꾸었습니다 (**=). 새 배열에 계산하세요.",
+                "The inputs std_q and std_k are changed in place (**=). Compute into new arrays.",
+            ),
+            everywhere(SCALE_PARTS),
+        ),
+        Mistake(
             variant(unit_scale, "infinite_scale", ("variance, 1.0)), np.nan)", "variance, 1.0)), np.inf)")),
             Text(
                 "변하지 않는 score는 무엇을 곱해도 variance가 0 입니다. ∞ 도 답이 아니므로 np.nan 을 두세요.",
@@ -587,9 +606,8 @@ def draw_row_batches(rng):
 
 
 def draw_masked_rows(rng):
-    scores = np.where(random_mask(rng, 5, 7), rng.normal(size=(5, 7)), -np.inf)
-    scores[rng.integers(5)] = -np.inf
-    return [{"scores": scores}]
+    mask = random_mask(rng, 5, 7, dead_row=True)
+    return [{"scores": np.where(mask, rng.normal(size=(5, 7)), -np.inf)}]
 
 
 def draw_far_rows(rng):
@@ -818,6 +836,18 @@ SOFTMAX_JACOBIAN = Task(
             frozenset({"masked"}),
         ),
         Mistake(
+            variant(
+                softmax_jacobian,
+                "half_precision_jacobian",
+                ("logits = scale * scores", "logits = (scale * scores).astype(np.float16)"),
+            ),
+            Text(
+                "float16으로 계산했습니다. 10000 근처에서는 8 씩 건너뛰는 수뿐이라 scores의 차이가 사라집니다.",
+                "This is computed in float16. Around 10000 its numbers are 8 apart, and the scores' differences are lost.",
+            ),
+            everywhere(JACOBIAN_PARTS),
+        ),
+        Mistake(
             variant(softmax_jacobian, "chain_rule_forgotten", ("return scale * weights", "return weights")),
             Text(
                 "logit에 대한 미분입니다. score에 대한 미분에는 chain rule로 scale이 한 번 더 곱해집니다.",
@@ -889,9 +919,7 @@ def draw_entropy_masks(rng):
 
 
 def draw_entropy_dead_row(rng):
-    mask = random_mask(rng, 5, 7)
-    mask[rng.integers(5)] = False
-    return [{"scores": rng.normal(size=(5, 7)), "mask": mask}]
+    return [{"scores": rng.normal(size=(5, 7)), "mask": random_mask(rng, 5, 7, dead_row=True)}]
 
 
 def draw_saturated(rng):
@@ -919,6 +947,11 @@ def softmax_then_mask(scores, scale=1.0, mask=None):
     weights = row_weights(scores, scale)
     weights = weights if mask is None else weights * mask
     return -(weights * np.log(np.where(weights > 0, weights, 1.0))).sum(axis=-1)
+
+
+def scores_scaled_in_place(scores, scale=1.0, mask=None):
+    scores *= scale
+    return attention_entropy(scores, 1.0, mask)
 
 
 def entropy_by_logsumexp(scores, scale=1.0, mask=None):
@@ -1130,6 +1163,55 @@ ATTENTION_ENTROPY = Task(
             WITH_MASK,
         ),
         Mistake(
+            variant(attention_entropy, "mask_not_used", ("np.where(mask, logits, -np.inf)", "1.0 * logits")),
+            Text("mask를 쓰지 않았습니다.", "The mask is not used."),
+            WITH_MASK,
+        ),
+        Mistake(
+            variant(
+                attention_entropy,
+                "mask_multiplied",
+                ("np.where(mask, logits, -np.inf)", "logits * mask"),
+            ),
+            Text(
+                "mask를 곱하면 가려진 logit이 0 이 되고, exp(0) = 1 이라 오히려 비중을 얻습니다.",
+                "Multiplying by the mask makes a masked logit 0, and exp(0) = 1 gives it weight.",
+            ),
+            WITH_MASK,
+        ),
+        Mistake(
+            variant(
+                attention_entropy,
+                "first_mask_for_all",
+                ("np.where(mask", "np.where(mask.reshape(-1, *mask.shape[-2:])[0]"),
+            ),
+            Text(
+                "batch마다 mask가 다를 수 있는데 첫 mask를 모두에 썼습니다.",
+                "Each batch entry may have a mask of its own; the first serves all here.",
+            ),
+            frozenset({"masked"}),
+        ),
+        Mistake(
+            variant(
+                attention_entropy,
+                "half_precision_entropy",
+                ("logits = scale * scores", "logits = np.float16(scale) * scores.astype(np.float16)"),
+            ),
+            Text(
+                "float16으로 계산했습니다. 자릿수가 모자라 entropy의 셋째 자리부터 틀립니다.",
+                "This is computed in float16, which has too few digits: the entropy is wrong from its third on.",
+            ),
+            everywhere(ENTROPY_PARTS),
+        ),
+        Mistake(
+            scores_scaled_in_place,
+            Text(
+                "입력 scores를 제자리에서 바꾸었습니다 (*=). 새 배열에 계산하세요.",
+                "The input scores are changed in place (*=). Compute into a new array.",
+            ),
+            frozenset({"batches", "saturated", "uniform"}),
+        ),
+        Mistake(
             variant(
                 attention_entropy,
                 "mask_required",
@@ -1234,8 +1316,9 @@ def draw_masked_scores(rng):
 def draw_limits(rng):
     tied = np.array([[4.0, 4, 1, 2, 0], [4, 4, 4, 1, 3], [4, 4, 4, 4, 4]])
     tied = shuffled(rng, tied - rng.integers(0, 3))
+    pairs = shuffled(rng, np.array([[4.0, 1], [3, 2], [4, 4]]))
     return [{"scores": tied, "target": target} for target in (0.125, 0.5, 0.75)] + [
-        {"scores": shuffled(rng, np.array([[4.0, 1, 2, 0], [4, 4, 3, 1], [4, 4, 4, 4]])), "target": 0.25}
+        {"scores": pairs, "target": 0.5}
     ]
 
 

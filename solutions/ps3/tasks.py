@@ -6,13 +6,7 @@ import numpy as np
 
 from course_lib.checks import Text
 from course_lib.grading.bank import Bank, Mistake, Part, Task, everywhere, variant
-
-
-def random_mask(rng, n_q, n_k):
-    """Booleans (n_q, n_k): every row has an allowed Key and a masked one."""
-    mask = rng.random((n_q, n_k)) < 0.5
-    mask[:, 0], mask[:, 1] = True, False
-    return np.take_along_axis(mask, rng.permuted(np.tile(np.arange(n_k), (n_q, 1)), axis=1), axis=1)
+from course_lib.grading.draws import extreme_qkv, masked_qkv, random_mask, random_qkv
 
 
 def random_weights(rng, *shape):
@@ -64,6 +58,10 @@ CONTRIBUTION_PARTS = (
 def nan_removed_in_place(weights, v):
     v[~np.isfinite(v)] = 0.0
     return weights[..., None] * v[..., None, :, :]
+
+
+def half_precision_contributions(weights, v):
+    return contributions(weights.astype(np.float16), v.astype(np.float16))
 
 
 def contributions_by_einsum(weights, v):
@@ -247,6 +245,14 @@ CONTRIBUTIONS = Task(
             everywhere(CONTRIBUTION_PARTS),
         ),
         Mistake(
+            half_precision_contributions,
+            Text(
+                "float16으로 계산했습니다. 자릿수가 모자라 넷째 자리부터 틀립니다.",
+                "This is computed in float16, which has too few digits: the fourth is wrong already.",
+            ),
+            everywhere(CONTRIBUTION_PARTS),
+        ),
+        Mistake(
             nan_removed_in_place,
             Text(
                 "입력 v 의 NaN을 제자리에서 지웠습니다. 입력은 그대로 두고, 결과에서 weight가 0 인 자리만 0 으로 두세요.",
@@ -304,7 +310,7 @@ def draw_logit_batches(rng):
 
 def draw_limit(rng):
     tied = np.array([[4.0, 4, 1, 2, 0], [4, 4, 4, 1, 3], [4, 1, 2, 3, 0]])
-    batch = np.broadcast_to(tied - rng.integers(1, 4), (2, 3, 5))
+    batch = np.broadcast_to(tied - rng.integers(1, 4), (7, 3, 5))
     return [
         {"logits": rng.permuted(logits, axis=-1), "factors": np.array([1.0, np.inf])}
         for logits in (batch[0], batch)
@@ -313,9 +319,9 @@ def draw_limit(rng):
 
 def draw_masked_logits(rng):
     # All above 0: whoever multiplies by np.inf gets ∞ − ∞, whatever else is done.
-    logits = np.where(random_mask(rng, 5, 7), distinct_logits(rng, 5, 7) + 1.125, -np.inf)
-    logits[rng.integers(5)] = -np.inf
-    return [{"logits": logits, "factors": np.array([0.0, 2.0, -1.0, np.inf])}]
+    mask = random_mask(rng, 5, 7, dead_row=True)
+    logits = np.where(mask, distinct_logits(rng, 5, 7) + 1.125, -np.inf)
+    return [{"logits": logits, "factors": np.array([0.0, -1.0, np.inf])}]
 
 
 def draw_huge_factors(rng):
@@ -610,6 +616,18 @@ SHARPEN = Task(
             frozenset({"masked"}),
         ),
         Mistake(
+            variant(
+                sharpen,
+                "dead_row_uniform",
+                ("np.where(allowed, factor * finite, -np.inf)", "np.where(allowed, factor * finite, -1e9)"),
+            ),
+            Text(
+                "−1e9 로 가려 모두 가려진 row가 고르게 나뉘었습니다. 아무것도 읽지 않는 row이므로 weights는 0 입니다.",
+                "Masked with −1e9, a row that is masked throughout became uniform. It reads nothing: its weights are 0.",
+            ),
+            frozenset({"masked"}),
+        ),
+        Mistake(
             sharpened_in_place,
             Text(
                 "입력 logits를 제자리에서 바꾸었습니다 (-=, *=). 배수마다 처음 logits에서 다시 시작하세요.",
@@ -642,51 +660,37 @@ def attention_in_columns(q, k, v, mask=None):
     return v @ (exponentials / np.where(total == 0, 1.0, total))
 
 
-def random_columns(rng):
-    return {"q": rng.normal(size=(3, 5)), "k": rng.normal(size=(3, 7)), "v": rng.normal(size=(2, 7))}
-
-
-def column_mask(rng):
-    return random_mask(rng, 5, 7).T.copy()
+def in_columns(inputs):
+    """The same arrays with a column for each row."""
+    return {name: rows.T.copy() for name, rows in inputs.items()}
 
 
 def draw_columns(rng):
     wide = {"q": rng.normal(size=(11, 5)), "k": rng.normal(size=(11, 7)), "v": rng.normal(size=(2, 7))}
-    return [random_columns(rng), wide]
+    return [in_columns(random_qkv(rng)), wide]
 
 
 def draw_column_batches(rng):
     return [
         {"q": rng.normal(size=(2, 3, 5)), "k": rng.normal(size=(2, 3, 7)), "v": rng.normal(size=(2, 11, 7))},
-        {"q": rng.normal(size=(2, 13, 3, 5)), "k": rng.normal(size=(13, 3, 7)), "v": rng.normal(size=(2, 7))},
+        {
+            "q": rng.normal(size=(2, 3, 13, 5)),
+            "k": rng.normal(size=(3, 13, 11)),
+            "v": rng.normal(size=(7, 11)),
+        },
     ]
 
 
 def draw_masked_columns(rng):
-    inputs, mask = random_columns(rng), column_mask(rng)
-    hidden = rng.integers(7)
-    mask[hidden] = False
-    mask[(hidden + 1) % 7, ~mask.any(axis=0)] = True
-    inputs["v"][:, hidden] = 1e3
-    return [{**inputs, "mask": mask}]
+    return [in_columns(masked_qkv(rng))]
 
 
 def draw_dead_column(rng):
-    mask = column_mask(rng)
-    mask[:, rng.integers(5)] = False
-    return [{**random_columns(rng), "mask": mask}]
+    return [in_columns({**random_qkv(rng), "mask": random_mask(rng, 5, 7, dead_row=True)})]
 
 
 def draw_extreme_columns(rng):
-    # The largest score wins by far, so that the answer is exact in every precision that does not overflow.
-    inputs = random_columns(rng)
-    inputs["q"] = rng.integers(1, 4, (3, 5)).astype(float)
-    inputs["k"] = 1e4 * rng.permutation(np.arange(-3.0, 4.0)) * np.ones((3, 7))
-    far_below = {**inputs, "k": np.zeros((3, 7)), "mask": np.zeros((7, 5), dtype=bool)}
-    allowed = rng.integers(7)
-    far_below["k"][:, allowed] = -1e10
-    far_below["mask"][allowed] = True
-    return [inputs, far_below]
+    return [in_columns(inputs) for inputs in extreme_qkv(rng)]
 
 
 COLUMN_PARTS = (
@@ -702,6 +706,7 @@ COLUMN_PARTS = (
     ),
 )
 MODERATE = everywhere(COLUMN_PARTS) - {"extremes"}
+WITH_MASK = frozenset({"masked", "dead", "extremes"})
 
 
 def attention_in_rows(q, k, v, mask=None):
@@ -717,9 +722,20 @@ def rows_taken_for_columns(q, k, v, mask=None):
     return attention_in_rows(q, k, v, mask)
 
 
+def weights_masked_afterwards(q, k, v, mask=None):
+    logits = np.swapaxes(k, -1, -2) @ q / np.sqrt(q.shape[-2])
+    exponentials = np.exp(logits - logits.max(axis=-2, keepdims=True))
+    weights = exponentials / exponentials.sum(axis=-2, keepdims=True)
+    return v @ (weights if mask is None else weights * mask)
+
+
 def mask_left_as_it_is(q, k, v, mask=None):
     q, k, v = (np.swapaxes(x, -1, -2) for x in (q, k, v))
     return np.swapaxes(attention_in_rows(q, k, v, mask), -1, -2)
+
+
+def half_precision_columns(q, k, v, mask=None):
+    return attention_in_columns(*(x.astype(np.float16) for x in (q, k, v)), mask)
 
 
 def through_rows(q, k, v, mask=None):
@@ -800,6 +816,14 @@ ATTENTION_IN_COLUMNS = Task(
             MODERATE,
         ),
         Mistake(
+            variant(attention_in_columns, "scaled_by_d_v", ("np.sqrt(q.shape[-2])", "np.sqrt(v.shape[-2])")),
+            Text(
+                "√d_v 로 나누었습니다. 내적의 길이는 Query와 Key의 폭 d_k 입니다.",
+                "This divides by √d_v. The dot product is as long as Query and Key are wide: d_k.",
+            ),
+            MODERATE,
+        ),
+        Mistake(
             variant(attention_in_columns, "not_scaled", (" / np.sqrt(q.shape[-2])", "")),
             Text("√d_k 로 나누는 scaling이 빠졌습니다.", "The scaling by √d_k is missing."),
             MODERATE,
@@ -825,7 +849,55 @@ ATTENTION_IN_COLUMNS = Task(
                 "q, k, v 는 rows로 뒤집고 mask는 뒤집지 않았습니다. mask도 (n_k, n_q) 로 옵니다.",
                 "q, k and v are turned into rows, and the mask is not. It comes as (n_k, n_q) too.",
             ),
-            frozenset({"masked", "dead", "extremes"}),
+            WITH_MASK,
+        ),
+        Mistake(
+            variant(
+                attention_in_columns,
+                "first_batch_for_all",
+                (
+                    "    logits = np.swapaxes",
+                    "    k, v = k.reshape(-1, *k.shape[-2:])[0], v.reshape(-1, *v.shape[-2:])[0]\n    logits = np.swapaxes",
+                ),
+            ),
+            Text(
+                "모든 batch가 첫 번째 K, V 를 읽었습니다.",
+                "Every batch entry reads the first K and V here.",
+            ),
+            frozenset({"batches"}),
+        ),
+        Mistake(
+            variant(
+                attention_in_columns, "mask_not_used", ("np.where(mask, logits, -np.inf)", "1.0 * logits")
+            ),
+            Text("mask를 쓰지 않았습니다.", "The mask is not used."),
+            WITH_MASK,
+        ),
+        Mistake(
+            variant(
+                attention_in_columns, "mask_multiplied", ("np.where(mask, logits, -np.inf)", "logits * mask")
+            ),
+            Text(
+                "logits에 mask를 곱하면 가려진 logit이 0 이 되고, exp(0) = 1 이라 오히려 비중을 얻습니다.",
+                "Multiplying the logits by the mask makes a masked one 0, and exp(0) = 1 gives it weight.",
+            ),
+            WITH_MASK,
+        ),
+        Mistake(
+            weights_masked_afterwards,
+            Text(
+                "Softmax 뒤에 mask를 곱하면 남은 weights의 합이 1 이 아닙니다. Softmax 앞에서 logit을 −∞ 로 두세요.",
+                "Masking after Softmax leaves weights that don't sum to 1. Put −∞ into the logits before it.",
+            ),
+            WITH_MASK,
+        ),
+        Mistake(
+            half_precision_columns,
+            Text(
+                "float16으로 계산했습니다. 자릿수가 모자라고 65504를 넘으면 inf가 됩니다.",
+                "This is computed in float16, which has too few digits and turns into inf above 65504.",
+            ),
+            everywhere(COLUMN_PARTS),
         ),
         Mistake(
             variant(attention_in_columns, "all_axes_reversed", ("np.swapaxes(k, -1, -2)", "k.T")),
@@ -841,7 +913,7 @@ ATTENTION_IN_COLUMNS = Task(
                 "mask를 반대로 읽었습니다. True 는 '볼 수 있음'입니다.",
                 "The mask is inverted. True means may attend.",
             ),
-            frozenset({"masked", "dead", "extremes"}),
+            WITH_MASK,
         ),
         Mistake(
             variant(attention_in_columns, "finite_fill", ("-np.inf)", "-1e9)")),
@@ -1302,7 +1374,7 @@ def draw_many_queries(rng):
 def draw_weight_batches(rng):
     weights = dyadic_weights(rng, 2, 5, 3, 7)
     weights[0, :, 0] = weights[0, :, 2]
-    return [{"weights": weights, "d_v": 3}]
+    return [{"weights": weights, "d_v": 11}]
 
 
 LOST_PARTS = (
@@ -1519,7 +1591,7 @@ def draw_value_batches(rng):
             "v": random_values(rng, 2, 7, 5),
             "wish": random_values(rng, 2, 7, 5),
         },
-        {"weights": random_weights(rng, 3, 2, 7), "v": random_values(rng, 3, 7, 2)},
+        {"weights": random_weights(rng, 3, 2, 7), "v": random_values(rng, 3, 7, 5)},
     ]
 
 

@@ -6,6 +6,7 @@ from torch import nn
 
 from course_lib.checks import Text, Way
 from course_lib.grading.bank import Bank, Mistake, Part, Task, everywhere, variant
+from course_lib.grading.draws import extreme_qkv, random_mask, random_qkv, scaled_qkv
 
 # What would give the answer away; the tasks ask for more than it gives.
 FUSED = (
@@ -13,13 +14,6 @@ FUSED = (
     "torch.nn.functional.multi_head_attention_forward",
     "torch.nn.MultiheadAttention",
 )
-
-
-def random_mask(rng, n_q, n_k):
-    """Booleans (n_q, n_k): every row has an allowed Key and a masked one, and no Key is allowed to all."""
-    mask = rng.random((n_q, n_k)) < 0.5
-    mask[:, 0], mask[:, 1] = True, False
-    return np.take_along_axis(mask, rng.permuted(np.tile(np.arange(n_k), (n_q, 1)), axis=1), axis=1)
 
 
 # --- Task 1: attention ----------------------------------------------------------------------------------------
@@ -39,10 +33,6 @@ def attention(q, k, v, mask=None, scale=None):
     return weights @ v, weights
 
 
-def random_qkv(rng):
-    return {"q": rng.normal(size=(5, 3)), "k": rng.normal(size=(7, 3)), "v": rng.normal(size=(7, 2))}
-
-
 def draw_plain(rng):
     return [random_qkv(rng)]
 
@@ -51,9 +41,9 @@ def draw_batches(rng):
     return [
         {"q": rng.normal(size=(2, 5, 3)), "k": rng.normal(size=(2, 7, 3)), "v": rng.normal(size=(2, 7, 11))},
         {
-            "q": rng.normal(size=(2, 3, 5, 3)),
-            "k": rng.normal(size=(2, 3, 7, 3)),
-            "v": rng.normal(size=(2, 3, 7, 2)),
+            "q": rng.normal(size=(3, 1, 5, 11)),
+            "k": rng.normal(size=(3, 1, 7, 11)),
+            "v": rng.normal(size=(3, 1, 7, 2)),
         },
     ]
 
@@ -62,7 +52,7 @@ def draw_masked(rng):
     batch = {
         "q": rng.normal(size=(2, 5, 3)),
         "k": rng.normal(size=(2, 7, 3)),
-        "v": rng.normal(size=(2, 7, 2)),
+        "v": rng.normal(size=(2, 7, 11)),
     }
     return [
         {**random_qkv(rng), "mask": random_mask(rng, 5, 7)},
@@ -71,9 +61,7 @@ def draw_masked(rng):
 
 
 def draw_dead_query(rng):
-    mask = random_mask(rng, 5, 7)
-    mask[rng.integers(5)] = False
-    return [{**random_qkv(rng), "mask": mask}]
+    return [{**random_qkv(rng), "mask": random_mask(rng, 5, 7, dead_row=True)}]
 
 
 def draw_unread_keys(rng):
@@ -86,32 +74,32 @@ def draw_unread_keys(rng):
     return [{**inputs, "mask": mask}]
 
 
-def draw_extremes(rng):
-    # The largest score wins by far, so that the answer is exact in every precision that does not overflow.
-    inputs = random_qkv(rng)
-    inputs["q"] = rng.integers(1, 4, (5, 3)).astype(float)
-    inputs["k"] = 1e4 * rng.permutation(np.arange(-3.0, 4.0))[:, None] * np.ones((7, 3))
-    far_below = {**inputs, "k": np.zeros((7, 3)), "mask": np.zeros((5, 7), dtype=bool)}
-    allowed = rng.integers(7)
-    far_below["k"][allowed] = -1e10
-    far_below["mask"][:, allowed] = True
-    return [inputs, far_below]
-
-
-def draw_scales(rng):
-    return [{**random_qkv(rng), "scale": 0.25}, {**random_qkv(rng), "scale": 0.0}]
-
-
 ATTENTION_PARTS = (
     Part("plain", 1, Text("mask 없이", "no mask"), draw_plain),
     Part("batches", 1, Text("batch 축", "batch axes"), draw_batches),
     Part("masked", 1, Text("mask", "a mask"), draw_masked),
     Part("dead", 2, Text("볼 Key가 없는 Query", "a Query that may attend to no Key"), draw_dead_query),
     Part("unread", 2, Text("아무도 보지 않는 자리의 NaN", "NaN where nobody may look"), draw_unread_keys),
-    Part("extremes", 1, Text("아주 크거나 작은 scores", "very large and very small scores"), draw_extremes),
-    Part("scale", 1, Text("주어진 scale", "a given scale"), draw_scales),
+    Part("extremes", 1, Text("아주 크거나 작은 scores", "very large and very small scores"), extreme_qkv),
+    Part("scale", 1, Text("주어진 scale", "a given scale"), scaled_qkv),
 )
-WITH_MASK = frozenset({"masked", "dead", "unread", "extremes"})
+WITH_MASK = everywhere(ATTENTION_PARTS) - {"plain", "batches"}
+
+softmax_over_queries = variant(
+    attention,
+    "softmax_over_queries",
+    ("(q @ k.mT * scale).softmax(dim=-1)", "(q @ k.mT * scale).softmax(dim=-2)"),
+    ("logits.softmax(dim=-1)", "logits.softmax(dim=-2)"),
+)
+exponential_overflows = variant(
+    attention,
+    "exponential_overflows",
+    (
+        "(q @ k.mT * scale).softmax(dim=-1)",
+        "(q @ k.mT * scale).exp() / (q @ k.mT * scale).exp().sum(dim=-1, keepdim=True)",
+    ),
+    ("logits.softmax(dim=-1)", "logits.exp() / logits.exp().sum(dim=-1, keepdim=True)"),
+)
 
 
 def weights_masked_afterwards(q, k, v, mask=None, scale=None):
@@ -119,6 +107,10 @@ def weights_masked_afterwards(q, k, v, mask=None, scale=None):
     weights = (q @ k.mT * scale).softmax(dim=-1)
     weights = weights if mask is None else weights * mask
     return weights @ v, weights
+
+
+def half_precision(q, k, v, mask=None, scale=None):
+    return attention(q.half(), k.half(), v.half(), mask, scale)
 
 
 def nan_replaced_afterwards(q, k, v, mask=None, scale=None):
@@ -221,12 +213,7 @@ ATTENTION = Task(
     forbidden=FUSED,
     mistakes=(
         Mistake(
-            variant(
-                attention,
-                "softmax_over_queries",
-                ("(q @ k.mT * scale).softmax(dim=-1)", "(q @ k.mT * scale).softmax(dim=-2)"),
-                ("logits.softmax(dim=-1)", "logits.softmax(dim=-2)"),
-            ),
+            softmax_over_queries,
             Text(
                 "Softmax가 Query 축을 따라 계산되었습니다. Key 축(dim=-1)입니다.",
                 "Softmax runs over the Queries here. It runs over the Keys: dim=-1.",
@@ -285,7 +272,73 @@ ATTENTION = Task(
                 "mask를 반대로 읽었습니다. 여기서 True 는 '볼 수 있음'입니다 (nn.MultiheadAttention의 boolean mask와 반대).",
                 "The mask is inverted. True means may attend here, the opposite of nn.MultiheadAttention's boolean mask.",
             ),
-            everywhere(ATTENTION_PARTS) - {"plain", "batches", "scale"},
+            WITH_MASK,
+        ),
+        Mistake(
+            variant(attention, "mask_not_used", ("    if mask is None:", "    if True:")),
+            Text("mask를 쓰지 않았습니다.", "The mask is not used."),
+            WITH_MASK,
+        ),
+        Mistake(
+            variant(attention, "mask_multiplied", (".masked_fill(~mask & alive, -torch.inf)", " * mask")),
+            Text(
+                "mask를 곱하면 가려진 logit이 0 이 되고, exp(0) = 1 이라 오히려 비중을 얻습니다. masked_fill 로 −∞ 를 두세요.",
+                "Multiplying by the mask makes a masked logit 0, and exp(0) = 1 gives it weight. Put −∞ there with masked_fill.",
+            ),
+            WITH_MASK,
+        ),
+        Mistake(
+            variant(
+                attention,
+                "masked_before_scaling",
+                (
+                    "(q @ k.mT * scale).masked_fill(~mask & alive, -torch.inf)",
+                    "(q @ k.mT).masked_fill(~mask & alive, -torch.inf) * scale",
+                ),
+            ),
+            Text(
+                "mask한 다음 scale을 곱했습니다. scale=0 이면 0 × (−∞) = NaN입니다. scale이 먼저입니다.",
+                "The scale is applied after the mask, and 0 × (−∞) is NaN for scale=0. Scale first.",
+            ),
+            frozenset({"scale"}),
+        ),
+        Mistake(
+            variant(
+                attention,
+                "first_batch_for_all",
+                (
+                    "    if mask is None:",
+                    "    k, v = k.reshape(-1, *k.shape[-2:])[0], v.reshape(-1, *v.shape[-2:])[0]\n    if mask is None:",
+                ),
+            ),
+            Text(
+                "모든 batch가 첫 번째 K, V 를 읽었습니다.",
+                "Every batch entry reads the first K and V here.",
+            ),
+            frozenset({"batches", "masked"}),
+        ),
+        Mistake(
+            variant(
+                attention,
+                "queries_overwritten",
+                ("    if mask is None:", "    q *= scale\n    if mask is None:"),
+                ("(q @ k.mT * scale).softmax", "(q @ k.mT).softmax"),
+                ("(q @ k.mT * scale).masked_fill", "(q @ k.mT).masked_fill"),
+            ),
+            Text(
+                "입력 q 를 제자리에서 바꾸려 했습니다 (*=). gradient를 구할 tensor는 제자리에서 바꿀 수 없습니다: 새 tensor에 계산하세요.",
+                "The input q would be changed in place (*=). A tensor whose gradient is asked for can't be: compute a new one.",
+            ),
+            everywhere(ATTENTION_PARTS),
+        ),
+        Mistake(
+            half_precision,
+            Text(
+                "float16으로 계산했습니다 (half). 자릿수가 모자라고 65504 를 넘으면 inf가 됩니다. 입력의 dtype을 유지하세요.",
+                "This is computed in float16 (half), which has too few digits and turns into inf above 65504. Keep the dtype "
+                "of the inputs.",
+            ),
+            everywhere(ATTENTION_PARTS),
         ),
         Mistake(
             variant(
@@ -307,7 +360,7 @@ ATTENTION = Task(
                 "Softmax 뒤에 mask를 곱하면 남은 weights의 합이 1 이 아닙니다. Softmax 앞에서 logit을 −∞ 로 두세요.",
                 "Masking after Softmax leaves weights that don't sum to 1. Put −∞ into the logits before it.",
             ),
-            everywhere(ATTENTION_PARTS) - {"plain", "batches", "scale"},
+            WITH_MASK,
         ),
         Mistake(
             variant(
@@ -361,15 +414,7 @@ ATTENTION = Task(
             frozenset({"unread"}),
         ),
         Mistake(
-            variant(
-                attention,
-                "exponential_overflows",
-                (
-                    "(q @ k.mT * scale).softmax(dim=-1)",
-                    "(q @ k.mT * scale).exp() / (q @ k.mT * scale).exp().sum(dim=-1, keepdim=True)",
-                ),
-                ("logits.softmax(dim=-1)", "logits.exp() / logits.exp().sum(dim=-1, keepdim=True)"),
-            ),
+            exponential_overflows,
             Text(
                 "row의 최댓값을 빼지 않아 exp가 넘치거나 모두 0 이 되었습니다. torch.softmax 는 스스로 뺍니다.",
                 "Without the row's maximum subtracted, exp overflows or vanishes. torch.softmax subtracts it by itself.",
@@ -394,6 +439,19 @@ ATTENTION = Task(
                 "The output is made of detached weights, so its gradient doesn't reach q and k.",
             ),
             everywhere(ATTENTION_PARTS) - {"extremes"},
+        ),
+        Mistake(
+            variant(
+                attention,
+                "output_transposed",
+                ("        return weights @ v, weights", "        return (weights @ v).mT, weights"),
+                ("0.0)\n    return weights @ v, weights", "0.0)\n    return (weights @ v).mT, weights"),
+            ),
+            Text(
+                "output이 뒤집혔습니다. Query마다 한 row, shape은 (..., n_q, d_v) 입니다.",
+                "The output is transposed. One row a Query: (..., n_q, d_v).",
+            ),
+            everywhere(ATTENTION_PARTS),
         ),
         Mistake(
             variant(
@@ -445,13 +503,13 @@ def draw_rows_of_heads(rng):
 
 
 def draw_head_batches(rng):
-    return [{"x": rng.normal(size=(2, 7, 15)), "heads": 5}, {"x": rng.normal(size=(2, 5, 7, 6)), "heads": 3}]
+    return [{"x": rng.normal(size=(2, 7, 15)), "heads": 5}, {"x": rng.normal(size=(7, 1, 5, 6)), "heads": 3}]
 
 
 def draw_shared_heads(rng):
     return [
         {"x": rng.normal(size=(7, 15)), "heads": 3, "repeat": 2},
-        {"x": rng.normal(size=(2, 5, 6)), "heads": 2, "repeat": 3},
+        {"x": rng.normal(size=(1, 7, 6)), "heads": 2, "repeat": 5},
     ]
 
 
@@ -589,8 +647,10 @@ SPLIT_HEADS = Task(
 # --- Task 3: merge_heads --------------------------------------------------------------------------------------
 
 
-def merge_heads(x):
-    """x (..., heads, n, d) -> (..., n, heads * d): the heads of a token side by side"""
+def merge_heads(x, keep=None):
+    """x (..., heads, n, d), keep (heads,) or None -> (..., n, heads * d): side by side; 0 for a head that is off"""
+    if keep is not None:
+        x = torch.where(keep[:, None, None], x, 0.0)
     return x.transpose(-2, -3).flatten(-2)
 
 
@@ -599,31 +659,52 @@ def draw_separate_heads(rng):
 
 
 def draw_separate_batches(rng):
-    return [{"x": rng.normal(size=(2, 3, 7, 5))}, {"x": rng.normal(size=(2, 5, 3, 2, 7))}]
+    return [{"x": rng.normal(size=(2, 3, 7, 5))}, {"x": rng.normal(size=(2, 1, 3, 5, 7))}]
+
+
+def draw_heads_off(rng):
+    # A head that is off may hold anything, NaN included.
+    x, keep = rng.normal(size=(5, 7, 3)), rng.permutation([True, True, True, False, False])
+    broken = rng.normal(size=(2, 3, 7, 5))
+    off = rng.integers(3)
+    broken[:, off] = np.nan
+    return [{"x": x, "keep": keep}, {"x": broken, "keep": np.arange(3) != off}]
 
 
 MERGE_PARTS = (
     Part("heads", 1, Text("한 sequence", "one sequence"), draw_separate_heads),
-    Part("batches", 2, Text("batch 축", "batch axes"), draw_separate_batches),
+    Part("batches", 1, Text("batch 축", "batch axes"), draw_separate_batches),
+    Part("off", 1, Text("꺼진 heads", "heads that are off"), draw_heads_off),
 )
 
 
-def merge_by_unbinding(x):
-    return torch.cat(x.unbind(dim=-3), dim=-1)
+def merge_by_unbinding(x, keep=None):
+    kept = [True] * x.shape[-3] if keep is None else keep.tolist()
+    heads = x.unbind(dim=-3)
+    return torch.cat(
+        [head if on else torch.zeros_like(head) for head, on in zip(heads, kept, strict=True)], dim=-1
+    )
 
 
-def merge_by_reshaping(x):
+def merge_by_reshaping(x, keep=None):
     *batch, heads, n, d = x.shape
+    if keep is not None:
+        x = x.masked_fill(~keep.view(heads, 1, 1), 0.0)
     return x.movedim(-3, -2).contiguous().view(*batch, n, heads * d)
 
 
-def merge_by_loops(x):
-    rows = [torch.cat([x[..., h, i, :] for h in range(x.shape[-3])], dim=-1) for i in range(x.shape[-2])]
+def merge_by_loops(x, keep=None):
+    def features(h, i):
+        off = keep is not None and not keep[h]
+        return 0.0 * x[..., h, i, :].nan_to_num() if off else x[..., h, i, :]
+
+    rows = [torch.cat([features(h, i) for h in range(x.shape[-3])], dim=-1) for i in range(x.shape[-2])]
     return torch.stack(rows, dim=-2)
 
 
-def merge_by_einsum(x):
-    return torch.einsum("...hnd->...nhd", x).reshape(*x.shape[:-3], x.shape[-2], -1)
+def merge_by_einsum(x, keep=None):
+    merged = torch.einsum("...hnd->...nhd", x).reshape(*x.shape[:-3], x.shape[-2], -1)
+    return merged if keep is None else merged.masked_fill(~keep.repeat_interleave(x.shape[-1]), 0.0)
 
 
 MERGE_HEADS = Task(
@@ -698,7 +779,58 @@ MERGE_HEADS = Task(
                 "축의 번호를 앞에서 세었습니다. batch 축이 있으면 다른 축이 됩니다: -2 와 -3 을 쓰세요.",
                 "Axes are counted from the front. With batch axes these are others: use -2 and -3.",
             ),
-            frozenset({"batches"}),
+            frozenset({"batches", "off"}),
+        ),
+        Mistake(
+            variant(
+                merge_heads, "keep_inverted", ("keep[:, None, None], x, 0.0", "keep[:, None, None], 0.0, x")
+            ),
+            Text(
+                "keep 을 반대로 읽었습니다. True 인 heads가 남습니다.",
+                "keep is read the wrong way round. The heads that are True stay.",
+            ),
+            frozenset({"off"}),
+        ),
+        Mistake(
+            variant(
+                merge_heads,
+                "heads_multiplied",
+                ("torch.where(keep[:, None, None], x, 0.0)", "x * keep[:, None, None]"),
+            ),
+            Text(
+                "keep 을 곱했습니다. 꺼진 head의 NaN은 0 을 곱해도 NaN입니다. torch.where 로 고르세요.",
+                "This multiplies by keep. NaN in a head that is off stays NaN when multiplied by 0. Select with torch.where.",
+            ),
+            frozenset({"off"}),
+        ),
+        Mistake(
+            variant(
+                merge_heads,
+                "heads_removed",
+                ("torch.where(keep[:, None, None], x, 0.0)", "x[..., keep, :, :]"),
+            ),
+            Text(
+                "꺼진 heads를 뺐습니다. 폭은 언제나 heads · d 이고, 꺼진 head의 자리에는 0 을 둡니다.",
+                "Heads that are off are left out. The result is heads · d wide throughout, with 0 in their places.",
+            ),
+            frozenset({"off"}),
+        ),
+        Mistake(
+            variant(merge_heads, "keep_not_used", ("torch.where(keep[:, None, None], x, 0.0)", "1.0 * x")),
+            Text("keep 을 쓰지 않았습니다.", "keep is not used."),
+            frozenset({"off"}),
+        ),
+        Mistake(
+            variant(
+                merge_heads,
+                "keep_required",
+                ("    if keep is not None:\n        x =", "    x ="),
+            ),
+            Text(
+                "keep=None 일 때 실패합니다. 주지 않으면 모든 heads가 남습니다.",
+                "This fails for keep=None. Where it is not given, all heads stay.",
+            ),
+            everywhere(MERGE_PARTS) - {"off"},
         ),
         Mistake(
             variant(merge_heads, "first_head_alone", ("x.transpose(-2, -3).flatten(-2)", "x[..., 0, :, :]")),
@@ -722,7 +854,7 @@ MERGE_HEADS = Task(
 
 
 def controlled_weights(q, k, q_gain=None, k_gain=None, softcap=None, mask=None):
-    """q (..., n_q, d_k), k (..., n_k, d_k), gains (d_k,), mask (..., n_q, n_k) -> A (..., n_q, n_k)"""
+    """q (..., n_q, d_k), k (..., n_k, d_k), q_gain and k_gain (d_k,), mask (n_q, n_k) -> A (..., n_q, n_k)"""
     if q_gain is not None:
         q = q_gain * q * ((q**2).mean(dim=-1, keepdim=True) + 1e-6).rsqrt()
         k = k_gain * k * ((k**2).mean(dim=-1, keepdim=True) + 1e-6).rsqrt()
@@ -730,8 +862,10 @@ def controlled_weights(q, k, q_gain=None, k_gain=None, softcap=None, mask=None):
     if softcap is not None:
         logits = softcap * torch.tanh(logits / softcap)
     if mask is not None:
-        logits = logits.masked_fill(~mask, -torch.inf)
-    return logits.softmax(dim=-1)
+        alive = mask.any(dim=-1, keepdim=True)
+        logits = logits.masked_fill(~mask & alive, -torch.inf)
+    weights = logits.softmax(dim=-1)
+    return weights if mask is None else torch.where(alive, weights, 0.0)
 
 
 def random_qk(rng, *batch):
@@ -769,6 +903,10 @@ def draw_all_controls(rng):
     ]
 
 
+def draw_dead_row(rng):
+    return [{**random_qk(rng), "mask": random_mask(rng, 5, 7, dead_row=True)}]
+
+
 def draw_zero_vectors(rng):
     inputs = {**random_qk(rng), **random_gains(rng)}
     inputs["q"][rng.integers(5)], inputs["k"][rng.integers(7)] = 0.0, 0.0
@@ -784,12 +922,28 @@ def draw_far_scores(rng):
 
 CONTROL_PARTS = (
     Part("scaling", 1, Text("scaling만", "scaling alone"), draw_scaling_alone),
-    Part("norm", 2, Text("QK norm", "QK norm"), draw_normed),
+    Part("norm", 1, Text("QK norm", "QK norm"), draw_normed),
     Part("cap", 1, Text("soft-cap", "soft-cap"), draw_capped),
     Part("together", 1, Text("모두 함께, mask와", "all together, with a mask"), draw_all_controls),
+    Part("dead", 1, Text("볼 Key가 없는 Query", "a Query that may attend to no Key"), draw_dead_row),
     Part("zero", 1, Text("0 인 vector", "vectors of zeros"), draw_zero_vectors),
     Part("far", 1, Text("아주 큰 scores", "very large scores"), draw_far_scores),
 )
+WITH_A_MASK = frozenset({"together", "dead"})
+
+
+def control_masked_afterwards(q, k, q_gain=None, k_gain=None, softcap=None, mask=None):
+    weights = controlled_weights(q, k, q_gain, k_gain, softcap)
+    return weights if mask is None else weights * mask
+
+
+def control_nan_replaced(q, k, q_gain=None, k_gain=None, softcap=None, mask=None):
+    weights = controlled_weights(q, k, q_gain, k_gain, softcap)
+    if mask is None:
+        return weights
+    additive = torch.zeros(mask.shape, dtype=q.dtype).masked_fill(~mask, -torch.inf)
+    # The logarithm of a weight is its logit, up to a number that the row shares.
+    return (weights.log() + additive).softmax(dim=-1).nan_to_num(0.0)
 
 
 def controlled_by_functions(q, k, q_gain=None, k_gain=None, softcap=None, mask=None):
@@ -798,8 +952,11 @@ def controlled_by_functions(q, k, q_gain=None, k_gain=None, softcap=None, mask=N
 
     scores = torch.einsum("...id,...jd->...ij", rms(q, q_gain), rms(k, k_gain)) * k.shape[-1] ** -0.5
     scores = scores if softcap is None else (scores / softcap).tanh() * softcap
-    additive = 0.0 if mask is None else torch.zeros(mask.shape, dtype=q.dtype).masked_fill(~mask, -torch.inf)
-    return nn.functional.softmax(scores + additive, dim=-1)
+    if mask is None:
+        return nn.functional.softmax(scores, dim=-1)
+    dead = ~mask.any(dim=-1, keepdim=True)
+    additive = torch.zeros(mask.shape, dtype=q.dtype).masked_fill(~(mask | dead), -torch.inf)
+    return nn.functional.softmax(scores + additive, dim=-1).masked_fill(dead, 0.0)
 
 
 def controlled_by_hand(q, k, q_gain=None, k_gain=None, softcap=None, mask=None):
@@ -812,8 +969,9 @@ def controlled_by_hand(q, k, q_gain=None, k_gain=None, softcap=None, mask=None):
         logits = softcap * (1 - 2 / (torch.exp((2 * logits / softcap).clamp(max=700)) + 1))
     allowed = torch.ones_like(logits, dtype=torch.bool) if mask is None else mask.expand(logits.shape)
     highest = logits.masked_fill(~allowed, -torch.inf).amax(dim=-1, keepdim=True).detach()
-    shares = torch.where(allowed, logits - highest, -torch.inf).exp()
-    return shares / shares.sum(dim=-1, keepdim=True)
+    shares = torch.where(allowed, logits - highest.nan_to_num(neginf=0.0), -torch.inf).exp()
+    total = shares.sum(dim=-1, keepdim=True)
+    return shares / torch.where(total > 0, total, 1.0)
 
 
 class RMSNorm(nn.Module):
@@ -831,9 +989,11 @@ def controlled_by_modules(q, k, q_gain=None, k_gain=None, softcap=None, mask=Non
     logits = torch.matmul(q * (1 / np.sqrt(q.shape[-1])), k.transpose(-2, -1))
     if softcap is not None:
         logits = logits.div(softcap).tanh().mul(softcap)
+    alive = None if mask is None else mask.any(dim=-1, keepdim=True)
     if mask is not None:
-        logits = torch.where(mask, logits, -torch.inf)
-    return torch.exp(logits - torch.logsumexp(logits, dim=-1, keepdim=True))
+        logits = torch.where(mask | ~alive, logits, -torch.inf)
+    weights = torch.exp(logits - torch.logsumexp(logits, dim=-1, keepdim=True))
+    return weights if mask is None else weights * alive
 
 
 def controlled_row_by_row(q, k, q_gain=None, k_gain=None, softcap=None, mask=None):
@@ -853,7 +1013,10 @@ def controlled_row_by_row(q, k, q_gain=None, k_gain=None, softcap=None, mask=Non
             logit = a.dot(b) / len(a) ** 0.5
             logits.append(logit if softcap is None else softcap * (logit / softcap).tanh())
         row = torch.stack(logits)
-        rows.append((row if mask is None else row.masked_fill(~mask[i], -torch.inf)).softmax(dim=0))
+        if mask is not None and not mask[i].any():
+            rows.append(torch.zeros_like(row))
+        else:
+            rows.append((row if mask is None else row.masked_fill(~mask[i], -torch.inf)).softmax(dim=0))
     return torch.stack(rows)
 
 
@@ -1033,8 +1196,8 @@ CONTROLLED_WEIGHTS = Task(
                     "",
                 ),
                 (
-                    "    return logits",
-                    "    if softcap is not None:\n        logits = softcap * torch.tanh(logits / softcap)\n    return logits",
+                    "    weights =",
+                    "    if softcap is not None:\n        logits = softcap * torch.tanh(logits / softcap)\n    weights =",
                 ),
             ),
             Text(
@@ -1075,6 +1238,121 @@ CONTROLLED_WEIGHTS = Task(
             ),
             everywhere(CONTROL_PARTS) - {"norm", "zero"},
         ),
+        Mistake(
+            variant(controlled_weights, "divided_by_d_k", ("q.shape[-1] ** 0.5", "q.shape[-1]")),
+            Text("d_k 로 나누었습니다. √d_k 로 나눕니다.", "This divides by d_k. Divide by √d_k."),
+            everywhere(CONTROL_PARTS) - {"far"},
+        ),
+        Mistake(
+            variant(
+                controlled_weights,
+                "first_keys_for_all",
+                ("    logits = q @ k.mT", "    k = k.reshape(-1, *k.shape[-2:])[0]\n    logits = q @ k.mT"),
+            ),
+            Text(
+                "모든 batch에 첫 번째 K 를 썼습니다. batch마다 자기 K 와 비교해야 합니다.",
+                "The first K serves every batch entry here. Each entry is compared with its own K.",
+            ),
+            frozenset({"scaling", "norm", "cap", "together"}),
+        ),
+        Mistake(
+            variant(
+                controlled_weights,
+                "exponential_overflows",
+                ("logits.softmax(dim=-1)", "logits.exp() / logits.exp().sum(dim=-1, keepdim=True)"),
+            ),
+            Text(
+                "row의 최댓값을 빼지 않아 exp가 넘치거나 모두 0 이 되었습니다. torch.softmax 는 스스로 뺍니다.",
+                "Without the row's maximum subtracted, exp overflows or vanishes. torch.softmax subtracts it by itself.",
+            ),
+            frozenset({"far"}),
+        ),
+        Mistake(
+            variant(
+                controlled_weights,
+                "mask_inverted",
+                ("        alive =", "        mask = ~mask\n        alive ="),
+            ),
+            Text(
+                "mask를 반대로 읽었습니다. True 는 '볼 수 있음'입니다.",
+                "The mask is inverted. True means may attend.",
+            ),
+            WITH_A_MASK,
+        ),
+        Mistake(
+            variant(
+                controlled_weights,
+                "mask_not_used",
+                ("    if mask is not None:\n", "    mask = None\n    if mask is not None:\n"),
+            ),
+            Text("mask를 쓰지 않았습니다.", "The mask is not used."),
+            WITH_A_MASK,
+        ),
+        Mistake(
+            variant(
+                controlled_weights,
+                "mask_multiplied",
+                ("logits.masked_fill(~mask & alive, -torch.inf)", "logits * mask"),
+            ),
+            Text(
+                "mask를 곱하면 가려진 logit이 0 이 되고, exp(0) = 1 이라 오히려 비중을 얻습니다. masked_fill 로 −∞ 를 두세요.",
+                "Multiplying by the mask makes a masked logit 0, and exp(0) = 1 gives it weight. Put −∞ there with masked_fill.",
+            ),
+            WITH_A_MASK,
+        ),
+        Mistake(
+            control_masked_afterwards,
+            Text(
+                "Softmax 뒤에 mask를 곱하면 남은 weights의 합이 1 이 아닙니다. Softmax 앞에서 logit을 −∞ 로 두세요.",
+                "Masking after Softmax leaves weights that don't sum to 1. Put −∞ into the logits before it.",
+            ),
+            WITH_A_MASK,
+        ),
+        Mistake(
+            variant(
+                controlled_weights,
+                "dead_query_undefined",
+                ("~mask & alive", "~mask"),
+                ("weights if mask is None else torch.where(alive, weights, 0.0)", "weights"),
+            ),
+            Text(
+                "볼 Key가 없는 Query에서 Softmax가 NaN입니다. 그 weights는 0 입니다.",
+                "For a Query that may attend to no Key, Softmax is NaN. Its weights are 0.",
+            ),
+            frozenset({"dead"}),
+        ),
+        Mistake(
+            control_nan_replaced,
+            Text(
+                "값은 맞지만 gradient가 NaN입니다: 나중에 고쳐도 backward는 NaN인 Softmax를 지납니다. "
+                "그 row에는 처음부터 유한한 logits를 주고, weights를 0 으로 고르세요.",
+                "The values are right, the gradient is NaN: mended afterwards, backward still passes the Softmax that is NaN. "
+                "Give that row finite logits from the start, and select 0 for its weights.",
+            ),
+            frozenset({"dead"}),
+        ),
+        Mistake(
+            variant(
+                controlled_weights,
+                "dead_query_uniform",
+                ("~mask & alive, -torch.inf", "~mask, -1e9"),
+                ("weights if mask is None else torch.where(alive, weights, 0.0)", "weights"),
+            ),
+            Text(
+                "−1e9 로 가려 볼 Key가 없는 Query의 weights가 고르게 나뉘었습니다. -torch.inf 를 쓰고, 그 weights는 0 입니다.",
+                "Masked with −1e9, a Query that may attend to no Key gets uniform weights. Write -torch.inf; its weights are 0.",
+            ),
+            frozenset({"dead"}),
+        ),
+        Mistake(
+            variant(
+                controlled_weights,
+                "mask_required",
+                ("    if mask is not None:\n        alive", "    if True:\n        alive"),
+            ),
+            Text("mask=None 일 때 실패합니다.", "This fails for mask=None."),
+            everywhere(CONTROL_PARTS) - WITH_A_MASK,
+        ),
     ),
     right_answers=(controlled_by_functions, controlled_by_hand, controlled_by_modules, controlled_row_by_row),
 )
@@ -1105,7 +1383,7 @@ class MultiHeadAttention(nn.Module):
         return self.w_o(merge_heads(output))
 
 
-D_MODEL, D_K = 7, 5
+D_MODEL, D_K = 5, 2
 WEIGHTS = ("w_q.weight", "w_k.weight", "w_v.weight", "w_o.weight")
 
 
@@ -1116,7 +1394,7 @@ def random_module(rng, heads, kv_heads, *batch):
         "w_k.weight": (kv_heads * D_K, D_MODEL),
         "w_v.weight": (kv_heads * D_K, D_MODEL),
         "w_o.weight": (D_MODEL, heads * D_K),
-        "x": (*batch, 3, D_MODEL),
+        "x": (*batch, 7, D_MODEL),
         "memory": (*batch, 11, D_MODEL),
     }
     sizes = {"d_model": D_MODEL, "heads": heads, "kv_heads": kv_heads, "d_k": D_K}
@@ -1131,30 +1409,43 @@ def draw_module(rng):
 
 
 def draw_shared_module(rng):
-    return [random_module(rng, 6, 2), random_module(rng, 6, 3)]
+    return [random_module(rng, 6, 2)]
 
 
 def draw_module_batches(rng):
-    return [random_module(rng, 2, 2, 5), random_module(rng, 4, 2, 5, 2)]
+    return [random_module(rng, 4, 2, 3), random_module(rng, 4, 1, 3, 1)]
 
 
 def draw_masked_module(rng):
-    masks = np.stack([random_mask(rng, 3, 11) for _ in range(5)])
-    return [{**random_module(rng, 2, 2), "mask": masks[0]}, {**random_module(rng, 4, 2, 5), "mask": masks}]
+    one, masks = random_module(rng, 2, 2), np.stack([random_mask(rng, 7, 11) for _ in range(3)])
+    hidden = rng.integers(11)
+    mask = masks[0].copy()
+    mask[:, hidden] = False
+    mask[~mask.any(axis=1), (hidden + 1) % 11] = True
+    one["memory"][hidden] = 1e3
+    return [{**one, "mask": mask}, {**random_module(rng, 4, 2, 3), "mask": masks}]
 
 
 def draw_dead_module(rng):
-    mask = random_mask(rng, 3, 11)
-    mask[rng.integers(3)] = False
-    return [{**random_module(rng, 3, 3), "mask": mask}]
+    return [{**random_module(rng, 3, 3), "mask": random_mask(rng, 7, 11, dead_row=True)}]
+
+
+def draw_extreme_module(rng):
+    # Queries and Keys above 0, and tokens that differ by their size alone: the largest wins by far in every precision.
+    inputs = random_module(rng, 2, 2)
+    for name in ("w_q.weight", "w_k.weight", "x"):
+        inputs[name] = np.abs(inputs[name]) + np.float32(0.2)
+    sizes = 1e4 * rng.permutation(np.arange(-5.0, 6.0))[:, None]
+    return [{**inputs, "memory": (sizes * np.ones((11, D_MODEL))).astype(np.float32)}]
 
 
 MODULE_PARTS = (
-    Part("mha", 2, Text("MHA", "MHA"), draw_module),
+    Part("mha", 1, Text("MHA", "MHA"), draw_module),
     Part("gqa", 1, Text("GQA", "GQA"), draw_shared_module),
     Part("batches", 1, Text("batch 축", "batch axes"), draw_module_batches),
     Part("masked", 2, Text("mask", "a mask"), draw_masked_module),
     Part("dead", 1, Text("볼 Key가 없는 Query", "a Query that may attend to no Key"), draw_dead_module),
+    Part("extremes", 1, Text("아주 큰 scores", "very large scores"), draw_extreme_module),
 )
 
 
@@ -1308,7 +1599,7 @@ MULTI_HEAD_ATTENTION = Task(
                 "KV heads를 통째로 이어 붙였습니다 (tile). 이웃한 Query heads가 한 KV head를 나누어 씁니다: h0, h0, h1, h1.",
                 "All KV heads are repeated one after another (tile). Neighbouring Query heads share one: h0, h0, h1, h1.",
             ),
-            everywhere(MODULE_PARTS) - {"mha", "dead"},
+            frozenset({"gqa", "batches", "masked"}),
         ),
         Mistake(
             variant(
@@ -1323,7 +1614,7 @@ MULTI_HEAD_ATTENTION = Task(
                 "Query의 heads를 reshape만으로 나누어 tokens와 섞였습니다.",
                 "The Query's heads are split by a reshape alone, which mixes them up with tokens.",
             ),
-            everywhere(MODULE_PARTS),
+            everywhere(MODULE_PARTS) - {"extremes"},
         ),
         Mistake(
             variant(
@@ -1347,7 +1638,52 @@ MULTI_HEAD_ATTENTION = Task(
                 "√d_model 로 나누었습니다. head 하나의 내적은 d_k 만큼 깁니다.",
                 "This divides by √d_model. A head's dot product is d_k long.",
             ),
+            everywhere(MODULE_PARTS) - {"extremes"},
+        ),
+        Mistake(
+            variant(
+                MultiHeadAttention,
+                "ScaledByDk",
+                ("attention(q, k, v, mask)", "attention(q, k, v, mask, 1 / q.shape[-1])"),
+            ),
+            Text("d_k 로 나누었습니다. √d_k 로 나눕니다.", "This divides by d_k. Divide by √d_k."),
+            everywhere(MODULE_PARTS) - {"extremes"},
+        ),
+        Mistake(
+            variant(
+                MultiHeadAttention,
+                "SoftmaxOverQueries",
+                ("attention(q, k, v, mask)", "softmax_over_queries(q, k, v, mask)"),
+            ),
+            Text(
+                "Softmax가 Query 축을 따라 계산되었습니다. Key 축(dim=-1)입니다.",
+                "Softmax runs over the Queries here. It runs over the Keys: dim=-1.",
+            ),
             everywhere(MODULE_PARTS),
+        ),
+        Mistake(
+            variant(
+                MultiHeadAttention,
+                "ExponentialOverflows",
+                ("attention(q, k, v, mask)", "exponential_overflows(q, k, v, mask)"),
+            ),
+            Text(
+                "row의 최댓값을 빼지 않아 exp가 넘치거나 모두 0 이 되었습니다. torch.softmax 는 스스로 뺍니다.",
+                "Without the row's maximum subtracted, exp overflows or vanishes. torch.softmax subtracts it by itself.",
+            ),
+            frozenset({"extremes"}),
+        ),
+        Mistake(
+            variant(
+                MultiHeadAttention,
+                "MaskedAfterSoftmax",
+                ("attention(q, k, v, mask)", "weights_masked_afterwards(q, k, v, mask)"),
+            ),
+            Text(
+                "Softmax 뒤에 mask를 곱하면 남은 weights의 합이 1 이 아닙니다. Softmax 앞에서 logit을 −∞ 로 두세요.",
+                "Masking after Softmax leaves weights that don't sum to 1. Put −∞ into the logits before it.",
+            ),
+            frozenset({"masked", "dead"}),
         ),
         Mistake(
             variant(
@@ -1359,7 +1695,7 @@ MULTI_HEAD_ATTENTION = Task(
                 "모든 heads의 폭 √(heads · d_k) 로 나누었습니다. head 하나의 √d_k 입니다.",
                 "This divides by the width of all heads, √(heads · d_k). It is √d_k, that of one.",
             ),
-            everywhere(MODULE_PARTS),
+            everywhere(MODULE_PARTS) - {"extremes"},
         ),
         Mistake(
             variant(MultiHeadAttention, "MaskWithoutHeads", ("mask.unsqueeze(-3)", "mask")),
@@ -1409,6 +1745,27 @@ MULTI_HEAD_ATTENTION = Task(
                 "The output of a Query that may attend to no Key is NaN. Its heads give 0, which w_o leaves 0.",
             ),
             frozenset({"dead"}),
+        ),
+        Mistake(
+            variant(
+                MultiHeadAttention,
+                "DeadQueryUniform",
+                ("mask.unsqueeze(-3)", "(mask | ~mask.any(dim=-1, keepdim=True)).unsqueeze(-3)"),
+            ),
+            Text(
+                "볼 Key가 없는 Query에게 모든 Keys를 열어 주었습니다. 아무것도 읽지 않으므로 결과는 0 입니다.",
+                "A Query that may attend to no Key was given all of them. It reads nothing: its result is 0.",
+            ),
+            frozenset({"dead"}),
+        ),
+        Mistake(
+            variant(
+                MultiHeadAttention,
+                "MaskRequired",
+                ("None if mask is None else mask.unsqueeze(-3)", "mask.unsqueeze(-3)"),
+            ),
+            Text("mask=None 일 때 실패합니다.", "This fails for mask=None."),
+            everywhere(MODULE_PARTS) - {"masked", "dead"},
         ),
     ),
     right_answers=(ModuleOfEinsums, ModuleOfHeads, ModuleOfParameters, ModuleThatSums),

@@ -913,7 +913,7 @@ def draw_tokens(rng):
 
 
 def draw_token_batches(rng):
-    return [random_swiglu(rng, (2, 5, 3)), random_swiglu(rng, (3, 2, 5, 7))]
+    return [random_swiglu(rng, (13, 5, 3)), random_swiglu(rng, (3, 1, 5, 7))]
 
 
 def draw_betas(rng):
@@ -1118,6 +1118,21 @@ SWIGLU = Task(
         Mistake(
             variant(
                 swiglu,
+                "output_transposed",
+                (
+                    "return (gate * passing * (x @ w_up)) @ w_down",
+                    "return np.swapaxes((gate * passing * (x @ w_up)) @ w_down, -1, -2)",
+                ),
+            ),
+            Text(
+                "결과가 뒤집혔습니다. token마다 한 row, shape은 (..., n, d_out) 입니다.",
+                "The result is transposed. One row a token: (..., n, d_out).",
+            ),
+            everywhere(SWIGLU_PARTS),
+        ),
+        Mistake(
+            variant(
+                swiglu,
                 "first_sequence_only",
                 ("    gate =", "    x = x.reshape(-1, *x.shape[-2:])[0]\n    gate ="),
             ),
@@ -1187,7 +1202,7 @@ def draw_routed_tokens(rng):
 
 
 def draw_routed_batches(rng):
-    return [random_experts(rng, (2, 5, 3)), random_experts(rng, (3, 2, 13, 5))]
+    return [random_experts(rng, (13, 5, 3)), random_experts(rng, (3, 1, 13, 5))]
 
 
 def draw_other_top_k(rng):
@@ -1545,7 +1560,7 @@ def residual_block(x, w_q, w_k, w_v, w_o, w_up, w_down, valid=None):
 
 
 def random_block(rng, shape):
-    d_model, d_k, d_v, d_ff = shape[-1], 3, 2, 11
+    d_model, d_k, d_v, d_ff = shape[-1], 11, 13, 17
     widths = {"w_q": (d_model, d_k), "w_k": (d_model, d_k), "w_v": (d_model, d_v), "w_o": (d_v, d_model)}
     widths |= {"w_up": (d_model, d_ff), "w_down": (d_ff, d_model)}
     return {
@@ -1565,7 +1580,7 @@ def draw_one_stream(rng):
 
 
 def draw_streams(rng):
-    return [random_block(rng, (2, 5, 7)), random_block(rng, (3, 2, 5, 7))]
+    return [random_block(rng, (2, 5, 7)), random_block(rng, (3, 1, 5, 7))]
 
 
 def draw_padded_streams(rng):
@@ -1861,6 +1876,36 @@ RESIDUAL_BLOCK = Task(
             everywhere(STREAM_PARTS),
         ),
         Mistake(
+            variant(residual_block, "scaled_by_d_k", ("np.sqrt(w_k.shape[-1])", "w_k.shape[-1]")),
+            Text("d_k 로 나누었습니다. √d_k 로 나눕니다.", "This divides by d_k. Divide by √d_k."),
+            everywhere(STREAM_PARTS),
+        ),
+        Mistake(
+            variant(
+                residual_block,
+                "softmax_over_queries",
+                ("logits.max(axis=-1", "logits.max(axis=-2"),
+                ("exponentials.sum(axis=-1", "exponentials.sum(axis=-2"),
+            ),
+            Text(
+                "Softmax가 Query 축을 따라 계산되었습니다. Key 축(axis=-1)입니다.",
+                "Softmax runs over the Queries here. It runs over the Keys: axis=-1.",
+            ),
+            everywhere(STREAM_PARTS),
+        ),
+        Mistake(
+            variant(
+                residual_block,
+                "exponential_overflows",
+                ("logits - np.where(np.isneginf(highest), 0.0, highest)", "logits"),
+            ),
+            Text(
+                "row의 최댓값을 빼지 않아 exp가 넘치거나 모두 0 이 되었습니다.",
+                "Without the row's maximum subtracted, exp overflows or vanishes.",
+            ),
+            frozenset({"extremes"}),
+        ),
+        Mistake(
             variant(residual_block, "scaled_by_d_model", ("np.sqrt(w_k.shape[-1])", "np.sqrt(x.shape[-1])")),
             Text(
                 "√d_model 로 나누었습니다. 내적의 길이는 W_Q 와 W_K 를 지난 폭 d_k 입니다.",
@@ -1877,6 +1922,18 @@ RESIDUAL_BLOCK = Task(
             Text(
                 "padding의 Keys가 비중을 받았습니다. 그 logits를 −∞ 로 두세요.",
                 "The Keys of padding get weight. Put −∞ into their logits.",
+            ),
+            frozenset({"padding", "empty"}),
+        ),
+        Mistake(
+            variant(
+                residual_block,
+                "valid_inverted",
+                ("is None else valid", "is None else ~valid"),
+            ),
+            Text(
+                "valid 를 반대로 읽었습니다. True 가 token이고, False 가 padding입니다.",
+                "valid is read the wrong way round. True is a token, False is padding.",
             ),
             frozenset({"padding", "empty"}),
         ),

@@ -4,14 +4,7 @@ import numpy as np
 
 from course_lib.checks import Text
 from course_lib.grading.bank import Bank, Mistake, Part, Task, everywhere, variant
-
-
-def random_mask(rng, n_q, n_k):
-    """Booleans (n_q, n_k): every row has an allowed Key and a masked one."""
-    mask = rng.random((n_q, n_k)) < 0.5
-    mask[:, 0], mask[:, 1] = True, False
-    return np.take_along_axis(mask, rng.permuted(np.tile(np.arange(n_k), (n_q, 1)), axis=1), axis=1)
-
+from course_lib.grading.draws import random_mask, random_qkv
 
 # --- Task 1: merge --------------------------------------------------------------------------------------------
 
@@ -574,6 +567,33 @@ RUNNING_STATES = Task(
             frozenset({"high"}),
         ),
         Mistake(
+            variant(
+                running_states,
+                "half_precision_states",
+                ("    states = []", "    logits, states = logits.astype(np.float16), []"),
+            ),
+            Text(
+                "float16으로 계산했습니다. 10000 근처에서는 8 씩 건너뛰는 수뿐이라 logits의 차이가 사라집니다.",
+                "This is computed in float16. Around 10000 its numbers are 8 apart, and the logits' differences are lost.",
+            ),
+            everywhere(STATE_PARTS),
+        ),
+        Mistake(
+            variant(
+                running_states,
+                "logits_overwritten",
+                (
+                    "np.exp(block - subtracted[..., None])",
+                    "np.exp(np.subtract(block, subtracted[..., None], out=block))",
+                ),
+            ),
+            Text(
+                "입력 logits를 제자리에서 바꾸었습니다 (-=, out=). block은 logits의 일부를 가리킬 뿐입니다. 새 배열에 계산하세요.",
+                "The input logits are changed in place (-=, out=): a block is only a view of them. Compute into a new array.",
+            ),
+            everywhere(STATE_PARTS),
+        ),
+        Mistake(
             variant(running_states, "last_state_alone", ("np.stack(states, axis=-2)", "states[-1]")),
             Text(
                 "마지막 상태만 돌려주었습니다. block마다 그때의 상태를 남기세요: (..., n_q, blocks, 2).",
@@ -638,10 +658,6 @@ def blocked_attention(q, k, v, block_size, mask=None, scale=None):
     return output / np.where(total == 0, 1.0, total)
 
 
-def random_qkv(rng, n_k=7):
-    return {"q": rng.normal(size=(5, 3)), "k": rng.normal(size=(n_k, 3)), "v": rng.normal(size=(n_k, 2))}
-
-
 def with_a_winner(inputs, *, query=-1, key=-1):
     """The inputs with a Key that outshines the others for one Query, by default the last for the last."""
     winner = inputs["q"][query] / np.linalg.norm(inputs["q"][query])
@@ -660,9 +676,9 @@ def draw_ragged_attention(rng):
 def draw_attention_batches(rng):
     q, k, v = rng.normal(size=(2, 5, 3)), rng.normal(size=(2, 7, 3)), rng.normal(size=(2, 7, 11))
     wide = {
-        "q": rng.normal(size=(2, 11, 5, 3)),
-        "k": rng.normal(size=(11, 7, 3)),
-        "v": rng.normal(size=(7, 2)),
+        "q": rng.normal(size=(2, 3, 5, 13)),
+        "k": rng.normal(size=(3, 11, 13)),
+        "v": rng.normal(size=(11, 7)),
     }
     return [{"q": q, "k": k, "v": v, "block_size": 3}, {**wide, "block_size": 2}]
 
@@ -694,27 +710,32 @@ def draw_dead_queries(rng):
 
 def draw_extreme_scores(rng):
     # The largest score wins by far, so that the answer is exact in every precision that does not overflow.
-    inputs = random_qkv(rng, n_k=6)
+    inputs = random_qkv(rng)
     inputs["q"] = rng.integers(1, 4, (5, 3)).astype(float)
     # Once the winner comes in the second block, once in the first.
-    rising = rng.permuted(np.arange(6.0).reshape(2, 3), axis=1)
-    falling = rng.permuted(rising[::-1], axis=1)
-    mixed = {**inputs, "k": 1e4 * (rising.reshape(6, 1) - 3.0) * np.ones((6, 3))}
-    below = {**inputs, "k": 1e4 * (falling.reshape(6, 1) - 6.0) * np.ones((6, 3))}
-    far_below = {**inputs, "k": np.zeros((6, 3)), "mask": np.zeros((5, 6), dtype=bool)}
-    allowed = rng.integers(3, 6)
+    rising = np.concatenate([rng.permutation(np.arange(4.0)), rng.permutation(np.arange(4.0, 7.0))])
+    falling = np.concatenate([rng.permutation(np.arange(3.0, 7.0)), rng.permutation(np.arange(3.0))])
+    mixed = {**inputs, "k": 1e4 * (rising[:, None] - 3.0) * np.ones((7, 3))}
+    below = {**inputs, "k": 1e4 * (falling[:, None] - 7.0) * np.ones((7, 3))}
+    far_below = {**inputs, "k": np.zeros((7, 3)), "mask": np.zeros((5, 7), dtype=bool)}
+    allowed = rng.integers(4, 7)
     far_below["k"][allowed] = -1e10
     far_below["mask"][:, allowed] = True
-    return [{**case, "block_size": 3} for case in (mixed, below, far_below)]
+    return [{**case, "block_size": 4} for case in (mixed, below, far_below)]
 
 
 def draw_scales(rng):
-    return [{**with_a_winner(random_qkv(rng)), "block_size": 3, "scale": scale} for scale in (0.25, 0.0)]
+    inputs = with_a_winner(random_qkv(rng))
+    mask = random_mask(rng, 5, 7)
+    for block in (mask[:, :3], mask[:, 3:6]):
+        block |= ~block.any(axis=1, keepdims=True)
+    uniform = {**random_qkv(rng), "scale": 0.0, "mask": mask}
+    return [{**inputs, "block_size": 3, "scale": 0.25}, {**uniform, "block_size": 3}]
 
 
 def draw_long_sequence(rng):
-    # 1019 * 1031 scores take 8 MiB, the inputs next to nothing.
-    long = {"q": (1019, 3), "k": (1031, 3), "v": (1031, 2)}
+    # 509 * 2053 scores take 8 MiB, the inputs next to nothing.
+    long = {"q": (509, 3), "k": (2053, 3), "v": (2053, 2)}
     return [{**{name: rng.integers(-2, 3, shape) / 2 for name, shape in long.items()}, "block_size": 32}]
 
 
@@ -739,6 +760,7 @@ BLOCKED_PARTS = (
     ),
 )
 MASKED = frozenset({"masked", "dead", "extremes"})
+WITH_MASK = MASKED | {"scale"}
 
 
 def all_scores_at_once(q, k, v, block_size, mask=None, scale=None):
@@ -944,7 +966,7 @@ BLOCKED_ATTENTION = Task(
                 "모자라는 마지막 block을 버렸습니다. 남은 Keys도 한 block입니다.",
                 "The last block, which is shorter, is dropped. The Keys left over make a block as well.",
             ),
-            everywhere(BLOCKED_PARTS) - {"even", "extremes"},
+            everywhere(BLOCKED_PARTS) - {"even"},
         ),
         Mistake(
             variant(
@@ -964,7 +986,7 @@ BLOCKED_ATTENTION = Task(
                 "마지막 block을 0 인 Keys로 채우고 가리지 않았습니다. score 0 도 비중을 가져갑니다.",
                 "The last block is filled up with Keys of 0 that are not masked. A score of 0 takes its share.",
             ),
-            everywhere(BLOCKED_PARTS) - {"even", "extremes"},
+            everywhere(BLOCKED_PARTS) - {"even"},
         ),
         Mistake(
             variant(
@@ -1030,7 +1052,55 @@ BLOCKED_ATTENTION = Task(
                 "mask를 반대로 읽었습니다. True 는 '볼 수 있음'입니다.",
                 "The mask is inverted. True means may attend.",
             ),
-            MASKED,
+            WITH_MASK,
+        ),
+        Mistake(
+            variant(blocked_attention, "mask_not_used", ("if mask is not None", "if False")),
+            Text("mask를 쓰지 않았습니다.", "The mask is not used."),
+            WITH_MASK,
+        ),
+        Mistake(
+            variant(
+                blocked_attention,
+                "mask_multiplied",
+                ("np.where(mask[..., keys], logits, -np.inf)", "logits * mask[..., keys]"),
+            ),
+            Text(
+                "logits에 mask를 곱하면 가려진 logit이 0 이 되고, exp(0) = 1 이라 오히려 비중을 얻습니다.",
+                "Multiplying the logits by the mask makes a masked one 0, and exp(0) = 1 gives it weight.",
+            ),
+            WITH_MASK,
+        ),
+        Mistake(
+            variant(
+                blocked_attention,
+                "masked_after_the_sum",
+                ("np.where(mask[..., keys], logits, -np.inf)", "logits + 0.0"),
+                (
+                    "        output = output * kept",
+                    "        if mask is not None:\n"
+                    "            exponentials = exponentials * mask[..., keys]\n"
+                    "        output = output * kept",
+                ),
+            ),
+            Text(
+                "합을 구한 뒤에 mask를 곱하면 가려진 Keys의 비중이 합에 남습니다. Softmax 앞에서 logit을 −∞ 로 두세요.",
+                "Masking once the sum is taken leaves the masked Keys' share in it. Put −∞ into the logits before Softmax.",
+            ),
+            WITH_MASK,
+        ),
+        Mistake(
+            variant(
+                blocked_attention,
+                "masked_before_scaling",
+                (" * scale\n        if mask", "\n        if mask"),
+                ("        before, highest", "        logits = logits * scale\n        before, highest"),
+            ),
+            Text(
+                "mask한 다음 scale을 곱했습니다. scale=0 이면 0 × (−∞) = NaN입니다. scale이 먼저입니다.",
+                "The scale is applied after the mask, and 0 × (−∞) is NaN for scale=0. Scale first.",
+            ),
+            frozenset({"scale"}),
         ),
         Mistake(
             variant(
@@ -1042,7 +1112,72 @@ BLOCKED_ATTENTION = Task(
                 "모든 block에 mask의 처음 열들을 썼습니다. mask도 Keys와 같은 자리에서 자르세요.",
                 "Every block uses the mask's first columns. Cut the mask where the Keys are cut.",
             ),
-            MASKED,
+            WITH_MASK,
+        ),
+        Mistake(
+            variant(
+                blocked_attention,
+                "softmax_over_queries",
+                ("logits.max(axis=-1", "logits.max(axis=-2"),
+                ("exponentials.sum(axis=-1", "exponentials.sum(axis=-2"),
+            ),
+            Text(
+                "Softmax가 Query 축을 따라 계산되었습니다. Key 축(axis=-1)입니다.",
+                "Softmax runs over the Queries here. It runs over the Keys: axis=-1.",
+            ),
+            everywhere(BLOCKED_PARTS),
+        ),
+        Mistake(
+            variant(
+                blocked_attention,
+                "first_batch_for_all",
+                (
+                    "    highest, total, output =",
+                    "    k, v = k.reshape(-1, *k.shape[-2:])[0], v.reshape(-1, *v.shape[-2:])[0]\n"
+                    "    highest, total, output =",
+                ),
+            ),
+            Text(
+                "모든 batch가 첫 번째 K, V 를 읽었습니다.",
+                "Every batch entry reads the first K and V here.",
+            ),
+            frozenset({"batches"}),
+        ),
+        Mistake(
+            variant(
+                blocked_attention,
+                "output_transposed",
+                (
+                    "return output / np.where(total == 0, 1.0, total)",
+                    "return np.swapaxes(output / np.where(total == 0, 1.0, total), -1, -2)",
+                ),
+            ),
+            Text(
+                "output이 뒤집혔습니다. Query마다 한 row, shape은 (n_q, d_v) 입니다.",
+                "The output is transposed. One row a Query: (n_q, d_v).",
+            ),
+            everywhere(BLOCKED_PARTS),
+        ),
+        Mistake(
+            variant(
+                blocked_attention,
+                "queries_overwritten",
+                ("    highest, total, output =", "    q *= scale\n    highest, total, output ="),
+                (" * scale\n        if mask", "\n        if mask"),
+            ),
+            Text(
+                "입력 q를 제자리에서 바꾸었습니다 (*=). 새 배열에 계산하세요.",
+                "The input q is changed in place (*=). Compute into a new array.",
+            ),
+            everywhere(BLOCKED_PARTS),
+        ),
+        Mistake(
+            variant(blocked_attention, "scaled_by_d_v", ("np.sqrt(q.shape[-1])", "np.sqrt(v.shape[-1])")),
+            Text(
+                "√d_v 로 나누었습니다. 내적의 길이는 Query와 Key의 폭 d_k 입니다.",
+                "This divides by √d_v. The dot product is as long as Query and Key are wide: d_k.",
+            ),
+            everywhere(BLOCKED_PARTS) - {"scale", "extremes"},
         ),
         Mistake(
             variant(blocked_attention, "divided_by_d_k", ("np.sqrt(q.shape[-1])", "q.shape[-1]")),
@@ -1340,6 +1475,18 @@ CAUSAL_BLOCKS = Task(
         Mistake(
             variant(
                 causal_blocks,
+                "first_offset_for_all",
+                ("    first =", "    offsets = np.full_like(offsets, offsets.flat[0])\n    first ="),
+            ),
+            Text(
+                "모든 경우에 첫 offset을 썼습니다. offset마다 자기 지도가 있습니다.",
+                "The first offset serves all cases. Each has a map of its own.",
+            ),
+            everywhere(BLOCK_PARTS),
+        ),
+        Mistake(
+            variant(
+                causal_blocks,
                 "future_visible",
                 ("left <= last, right <= first", "right >= first, left >= last"),
             ),
@@ -1409,8 +1556,9 @@ def random_causal(rng, n_q, n_k, batch=()):
     return {name: rng.normal(size=(*batch, *shape)) for name, shape in shapes.items()}
 
 
-def draw_aligned_sequences(rng):
-    return [{**with_a_winner(random_causal(rng, 6, 6)), "block_size": int(rng.choice([2, 3]))}]
+def draw_whole_blocks(rng):
+    size = int(rng.choice([2, 5]))
+    return [{**with_a_winner(random_causal(rng, 2 * size, 3 * size), key=2 * size - 1), "block_size": size}]
 
 
 def draw_ragged_sequences(rng):
@@ -1422,8 +1570,8 @@ def draw_ragged_sequences(rng):
 
 def draw_sequence_batches(rng):
     return [
-        {**random_causal(rng, 5, 7, (2,)), "block_size": 3},
-        {**random_causal(rng, 7, 5, (3, 2)), "block_size": 2, "offset": 1},
+        {**random_causal(rng, 5, 7, (13,)), "block_size": 3},
+        {**random_causal(rng, 7, 5, (11, 1)), "block_size": 2, "offset": 1},
     ]
 
 
@@ -1464,10 +1612,10 @@ def draw_high_scores(rng):
 
 CAUSAL_PARTS = (
     Part(
-        "aligned",
+        "whole",
         1,
-        Text("n_q = n_k, 같은 크기의 blocks", "n_q = n_k, blocks of one size"),
-        draw_aligned_sequences,
+        Text("같은 크기의 blocks", "blocks of one size"),
+        draw_whole_blocks,
     ),
     Part("ragged", 1, Text("나누어떨어지지 않는 크기", "sizes that don't divide"), draw_ragged_sequences),
     Part("batches", 1, Text("batch 축", "batch axes"), draw_sequence_batches),
@@ -1644,7 +1792,7 @@ CAUSAL_ATTENTION = Task(
                 ("rows[:, None] + offset", "rows[:, None]"),
             ),
             Text("offset을 쓰지 않았습니다.", "The offset is not used."),
-            everywhere(CAUSAL_PARTS) - {"aligned", "ragged"},
+            everywhere(CAUSAL_PARTS) - {"whole", "ragged"},
         ),
         Mistake(
             variant(
@@ -1657,7 +1805,7 @@ CAUSAL_ATTENTION = Task(
                 "offset의 부호가 반대입니다. 양수이면 더 많은 Keys가 보입니다: j <= i + offset.",
                 "The offset has the wrong sign. A positive one shows more Keys: j <= i + offset.",
             ),
-            everywhere(CAUSAL_PARTS) - {"aligned", "ragged"},
+            everywhere(CAUSAL_PARTS) - {"whole", "ragged"},
         ),
         Mistake(
             variant(
@@ -1669,7 +1817,7 @@ CAUSAL_ATTENTION = Task(
                 "대각선을 오른쪽 아래에 맞추었습니다. offset=0 이면 Query 0 은 Key 0 만 봅니다.",
                 "The diagonal is aligned bottom-right. With offset=0, Query 0 attends to Key 0 alone.",
             ),
-            everywhere(CAUSAL_PARTS) - {"aligned"},
+            everywhere(CAUSAL_PARTS),
         ),
         Mistake(
             variant(
@@ -1703,7 +1851,7 @@ CAUSAL_ATTENTION = Task(
                 "모자라는 마지막 Query block을 빠뜨렸습니다. 그 output은 0 으로 남았습니다.",
                 "The last block of Queries, which is shorter, is left out. Its output stayed 0.",
             ),
-            everywhere(CAUSAL_PARTS) - {"aligned"},
+            everywhere(CAUSAL_PARTS) - {"whole"},
         ),
         Mistake(
             variant(
@@ -1722,6 +1870,103 @@ CAUSAL_ATTENTION = Task(
             variant(causal_attention, "not_scaled", (" / np.sqrt(q.shape[-1])", "")),
             Text("√d_k 로 나누는 scaling이 빠졌습니다.", "The scaling by √d_k is missing."),
             everywhere(CAUSAL_PARTS) - {"extremes"},
+        ),
+        Mistake(
+            variant(causal_attention, "divided_by_d_k", ("np.sqrt(q.shape[-1])", "q.shape[-1]")),
+            Text("d_k 로 나누었습니다. √d_k 로 나눕니다.", "This divides by d_k. Divide by √d_k."),
+            everywhere(CAUSAL_PARTS) - {"extremes"},
+        ),
+        Mistake(
+            variant(causal_attention, "scaled_by_d_v", ("np.sqrt(q.shape[-1])", "np.sqrt(v.shape[-1])")),
+            Text(
+                "√d_v 로 나누었습니다. 내적의 길이는 Query와 Key의 폭 d_k 입니다.",
+                "This divides by √d_v. The dot product is as long as Query and Key are wide: d_k.",
+            ),
+            everywhere(CAUSAL_PARTS) - {"extremes"},
+        ),
+        Mistake(
+            variant(
+                causal_attention,
+                "softmax_over_queries",
+                ("logits.max(axis=-1", "logits.max(axis=-2"),
+                ("exponentials.sum(axis=-1", "exponentials.sum(axis=-2"),
+            ),
+            Text(
+                "Softmax가 Query 축을 따라 계산되었습니다. Key 축(axis=-1)입니다.",
+                "Softmax runs over the Queries here. It runs over the Keys: axis=-1.",
+            ),
+            everywhere(CAUSAL_PARTS),
+        ),
+        Mistake(
+            variant(causal_attention, "future_instead_of_past", ("keys <= rows", "keys >= rows")),
+            Text(
+                "과거 대신 미래를 열었습니다. Key j <= i + offset 을 봅니다.",
+                "The future is open instead of the past. Keys j <= i + offset may be read.",
+            ),
+            everywhere(CAUSAL_PARTS),
+        ),
+        Mistake(
+            variant(
+                causal_attention,
+                "mask_multiplied",
+                (
+                    "np.where(keys <= rows[:, None] + offset, logits, -np.inf)",
+                    "logits * (keys <= rows[:, None] + offset)",
+                ),
+            ),
+            Text(
+                "logits에 mask를 곱하면 가려진 logit이 0 이 되고, exp(0) = 1 이라 오히려 비중을 얻습니다.",
+                "Multiplying the logits by the mask makes a masked one 0, and exp(0) = 1 gives it weight.",
+            ),
+            everywhere(CAUSAL_PARTS),
+        ),
+        Mistake(
+            variant(causal_attention, "empty_query_uniform", ("logits, -np.inf)", "logits, -1e9)")),
+            Text(
+                "−1e9 로 가려 볼 Key가 없는 Query가 가려진 Values의 평균을 읽었습니다. -np.inf 를 쓰세요.",
+                "Masked with −1e9, a Query that may attend to no Key reads the mean of masked Values. Write -np.inf.",
+            ),
+            frozenset({"offset"}),
+        ),
+        Mistake(
+            variant(
+                causal_attention,
+                "first_batch_for_all",
+                (
+                    "    output = np.zeros",
+                    "    k, v = k.reshape(-1, *k.shape[-2:])[0], v.reshape(-1, *v.shape[-2:])[0]\n    output = np.zeros",
+                ),
+            ),
+            Text(
+                "모든 batch가 첫 번째 K, V 를 읽었습니다.",
+                "Every batch entry reads the first K and V here.",
+            ),
+            frozenset({"batches"}),
+        ),
+        Mistake(
+            variant(
+                causal_attention,
+                "output_transposed",
+                ("    return output", "    return np.swapaxes(output, -1, -2)"),
+            ),
+            Text(
+                "output이 뒤집혔습니다. Query마다 한 row, shape은 (n_q, d_v) 입니다.",
+                "The output is transposed. One row a Query: (n_q, d_v).",
+            ),
+            everywhere(CAUSAL_PARTS),
+        ),
+        Mistake(
+            variant(
+                causal_attention,
+                "queries_overwritten",
+                ("    output = np.zeros", "    q /= np.sqrt(q.shape[-1])\n    output = np.zeros"),
+                (" / np.sqrt(q.shape[-1])", ""),
+            ),
+            Text(
+                "입력 q를 제자리에서 바꾸었습니다 (/=). 새 배열에 계산하세요.",
+                "The input q is changed in place (/=). Compute into a new array.",
+            ),
+            everywhere(CAUSAL_PARTS),
         ),
     ),
     right_answers=(causal_row_by_row, causal_by_the_map, causal_of_prefixes, causal_in_torch),

@@ -56,6 +56,8 @@ def formulas(at: dict[str, Any]) -> list[str]:
         rf"\operatorname{{Var}}\!\left(\frac{{q\cdot k}}{{\sqrt{{d_k}}}}\right)={scaled_variance}",
         f"{number(round((at['products'] / d_k).var() * d_k))}/d_k",
         f"d_k={d_k}",
+        rf"{len(q)}\times {d_k}",
+        f"{len(at['products'])}",
         f"d_k={widest}",
         f"d_k={d_k}",
         row(raw[0]),
