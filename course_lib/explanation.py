@@ -158,7 +158,8 @@ def _head(step: _Step) -> str:
     corner = '<td colspan="2" rowspan="2"></td>'
     axis = _axis(step.axes[1], f' scope="colgroup" colspan="{max(len(columns), 1)}"')
     names = "".join(_tag("th", name, ' scope="col"', _ink(role)) for name in columns)
-    return f"<tr>{corner}{axis}</tr><tr>{names}</tr>"
+    # Themes draw a line below each row of a head; it belongs to the last one alone.
+    return f'<tr style="border: 0">{corner}{axis}</tr><tr>{names}</tr>'
 
 
 def _axis(name: str, attributes: str) -> str:

@@ -139,7 +139,7 @@ def swap(old: str, new: str) -> Callable[[str], str]:
         ("index", swap(r":link: scaling", ":link: check"), "options"),
         ("heads", swap(r"\{cite:p\}`michel2019`", ""), "roles"),
         ("heads", swap(r"\[\"cat\", \"dog\"", '["dog"'), "cell"),
-        ("teaching", swap(r"--nthreads 1", "--nthreads 2"), "listings"),
+        ("settings", swap(r"^penalty = \"10%", "penalty = \"20%"), "listings"),
         ("api", swap(r"^softmax$\n", ""), "names"),
         ("glossary", swap(r"^Query$", "Question"), "names"),
     ],
@@ -221,7 +221,9 @@ def without_title(role: str) -> str:
 
 
 def without_comments(listing: str) -> list[str]:
-    return [re.sub(r"(^|\s+)#.*", "", line) for line in listing.splitlines()]
+    """The lines of a listing, but for what has to be in the reader's language."""
+    lines = [re.sub(r"(^|\s+)#.*", "", line) for line in listing.splitlines()]
+    return [re.sub(r'"en"|"ko"', '"LANGUAGE"', line) for line in lines]
 
 
 def shape_of(table: str) -> str:

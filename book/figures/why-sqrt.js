@@ -58,7 +58,7 @@ class WhySqrt extends Answer {
     this.picture.innerHTML = `<div class="panels">${ways.map((way, place) => this.panel(way, titles[place], half, scale)).join("")}</div>`;
     const [before, after] = ways.map((way) => `<b>${number(way.p * (1 - way.p))}</b>`);
     const d = `${name("d_k")} = ${this.state.d}`;
-    return this.word(`${d}: 점수의 표준편차는 ${number(ways[0].measured)}이고 나누면 ${number(ways[1].measured)}이다. 남는 기울기 p(1−p)는 나누기 전 ${before}, 나눈 뒤 ${after}이다.`,
+    return this.word(`${d}: scores의 표준편차는 ${number(ways[0].measured)}이고 나누면 ${number(ways[1].measured)}이다. 남는 기울기 p(1−p)는 나누기 전 ${before}, 나눈 뒤 ${after}이다.`,
       `${d}: scores spread by ${number(ways[0].measured)}, and by ${number(ways[1].measured)} once divided. The gradient left, p(1−p), is ${before} undivided and ${after} divided.`);
   }
 
@@ -74,7 +74,7 @@ class WhySqrt extends Answer {
     const step = width / KEYS;
     const shares = weights.map((weight, key) => `<rect x="${key * step + 3}" y="${226 - 80 * weight}" width="${step - 6}" height="${80 * weight}" class="weight"/>
       ${words((key + 0.5) * step, 242, key + 1, 'class="middle faint"')}`).join("");
-    const label = this.word("점수의 분포와 첫 row의 Softmax", "Spread of the scores, and Softmax of the first row");
+    const label = this.word("scores의 분포와 첫 row의 Softmax", "Spread of the scores, and Softmax of the first row");
     const facts = [["σ", `${number(measured)}`], [this.word("가장 큰 비중 p", "Largest weight p"), aligned([p])[0]],
       ["p(1−p)", number(p * (1 - p))], [this.word("포화된 rows", "Saturated rows"), `${Math.round(saturated * 100)} %`]];
     return `<div>${svg(width, 250, label, `${words(0, 12, title, 'class="bold"')}${bars}<path class="axis" d="M0 92H${width}"/>${sigma}${ticks}

@@ -239,10 +239,10 @@ START: dict[str, dict[str, Any]] = {
 TITLES = {
     "four-steps": ("네 연산: 입력에서 output까지", "The four steps, from the input to the output"),
     "why-sqrt": (
-        "점수의 폭과 Softmax, 나누기 전과 후",
+        "scores의 폭과 Softmax, 나누기 전과 후",
         "Spread of the scores and Softmax, before and after dividing",
     ),
-    "score-control": ("점수를 다루는 세 곳", "Three places to control a score"),
+    "score-control": ("score를 다루는 세 곳", "Three places to control a score"),
     "attention-and-ffn": ("Attention과 FFN의 비용", "What Attention and the FFN cost"),
     "blocks": ("block마다 나아가는 online softmax", "Online softmax, block by block"),
 }
@@ -270,7 +270,7 @@ LABELS: dict[str, list[tuple[str, str]]] = {
     ],
     "score-control": [
         ("가장 큰 |logit|", "Largest |logit|"),
-        ("한계", "Bound"),
+        ("상한", "Bound"),
         ("가장 큰 비중 p", "Largest weight p"),
         ("남는 기울기 p(1−p)", "Gradient left, p(1−p)"),
         *PER_KEY,

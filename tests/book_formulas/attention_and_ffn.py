@@ -34,7 +34,7 @@ def formulas(at: dict[str, Any]) -> list[str]:
         mixing,
         ffn,
         number(multiply_add),
-        f"{multiply_add}mkp",
+        f"{multiply_add}mrp",
         weights,
         f"\\begin{{aligned}}\n\\text{{projections: }}&4\\cdot {multiply_add}\\,n\\,d\\,d={projections}\\\\\n"
         f"QK^\\top\\text{{: }}&{multiply_add}\\,n\\,d\\,n={half}\\\\\n"
