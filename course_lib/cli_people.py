@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 import typer
 from rich.markup import escape
 
-from course_lib._terminal import console, shown, table
+from course_lib._terminal import bar, console, shown, table
 from course_lib.course import Course, CourseError, find_course
 
 if TYPE_CHECKING:
@@ -224,7 +224,8 @@ def similar(
     course = find_course()
     if json is not None:
         require_writable(json)
-    found = similar_in(course, problem_set, most=most)
+    with bar(f"Reading {problem_set}") as progress:
+        found = similar_in(course, problem_set, most=most, progress=progress)
     if found.pairs:
         rows = table(
             f"{problem_set}: to be looked at", "student", "and", "alike", "the same letter by letter"

@@ -56,6 +56,11 @@ FIGURES: dict[str, Callable[..., Figure]] = {
     "heads, most": lambda **options: plots.weights_of_heads(
         np.ones((3, 4, 4)), list("ABCD"), names=["x", "y", "z"], **options
     ),
+    "class run": lambda **options: plots.class_run(3, **options),
+    "class run, most workers": lambda **options: plots.class_run(4, **options),
+    "grading time": lambda **options: plots.grading_time(
+        (1, 2, 4), (40.0, 20.0, 10.0), 7.0, submissions=5_000, **options
+    ),
     "sharing": lambda **options: plots.sharing_of_heads(8, (8, 2, 1), **options),
     "norms": lambda **options: plots.growing_norms(FACTORS, GROWN, SCORES[[0, 0, 0]], GROWN, **options),
     "flops": lambda **options: plots.attention_and_ffn_flops(LENGTHS, ATTENTION, FFN, d_model=7, **options),
@@ -296,6 +301,19 @@ def test_causal_blocks_leave_out_those_above_the_diagonal() -> None:
     assert sum(block.size for blocks in kinds.values() for block in blocks) == causal.size
 
 
+def test_class_run_draws_each_worker() -> None:
+    texts = [text.get_text() for text in plots.class_run(2, language="en").axes[0].texts]
+    assert texts.count("worker") == texts.count("examiner") == texts.count("room") == 2
+
+
+def test_grading_time_draws_what_came_in_and_the_floor() -> None:
+    figure = plots.grading_time((1, 2, 4), (40.0, 20.0, 10.0), 7.0, submissions=5_000, language="en")
+    whole, floor = figure.axes[0].lines
+    assert [list(values) for values in whole.get_data()] == [[1, 2, 4], [40, 20, 10]]
+    assert set(floor.get_ydata()) == {7.0}
+    assert figure.axes[0].get_title(loc="left") == "minutes for 5,000 submissions"
+
+
 def test_attention_memory_draws_what_came_in() -> None:
     (axes,) = plots.attention_memory([1e3, 1e4], [1e7, 1e9], [2e6, 5e6]).axes
     assert [list(line.get_ydata()) for line in axes.lines] == [[1e7, 1e9], [2e6, 5e6]]  # type: ignore[arg-type]
@@ -338,6 +356,8 @@ WRONG: list[tuple[Callable[[], Any], str]] = [
     (lambda: plots.online_softmax(ROW, block=0), "block is 0"),
     (lambda: plots.causal_blocks(25, block_q=4, block_k=4), "at most 24 tokens: n is 25"),
     (lambda: plots.attention_memory([1, 2], [1, 0], [1, 2]), "of one length, above 0"),
+    (lambda: plots.class_run(5), "1 to 4, not 5"),
+    (lambda: plots.grading_time([1, 2], [1], 1.0, submissions=7), r"one length, above 0.*\(2,\), \(1,\)"),
 ]
 
 

@@ -1,5 +1,5 @@
 """What the book adds to Jupyter Book: equations as MathML, words of the roles, executed tabs, checks, the library's
-reference, the bibliography, the way to the other language, Korean search, fonts and style.
+reference, where notebooks open, the bibliography, the way to the other language, Korean search, fonts and style.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from . import (
     korean_search,
     languages,
     library,
+    notebook_links,
     roles,
     tabs,
 )
@@ -37,6 +38,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
         figures,
         checks,
         library,
+        notebook_links,
         bibliography,
         languages,
         korean_search,

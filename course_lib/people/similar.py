@@ -11,7 +11,7 @@ import io
 import keyword
 import tokenize
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from itertools import combinations
 from typing import Any
@@ -19,6 +19,8 @@ from typing import Any
 from course_lib.course import Course, CourseError
 from course_lib.grading.notebook import read_notebook
 from course_lib.grading.workspace import open_workspace
+
+Progress = Callable[[int, int, str], None]
 
 TOKENS = 12  # in one fingerprint
 WINDOW = 4  # of fingerprints, of which one is kept
@@ -54,7 +56,13 @@ class Similarity:
         return asdict(self)
 
 
-def similar_in(course: Course, problem_set: str, *, most: int = 50) -> Similarity:
+def similar_in(
+    course: Course,
+    problem_set: str,
+    *,
+    most: int = 50,
+    progress: Progress = lambda done, total, student: None,
+) -> Similarity:
     """The pairs of graded submissions that are most alike, at most so many."""
     course.require_problem_set(problem_set)
     place = open_workspace(course, course.root)
@@ -64,8 +72,13 @@ def similar_in(course: Course, problem_set: str, *, most: int = 50) -> Similarit
     released = read_notebook(course.nbgrader / "release" / problem_set / f"{problem_set}.ipynb")
     given = {cell.source for cell in released.cells}
     known = fingerprints(cell.source for cell in released.cells if cell.cell_type == "code")
-    answers = {path.parent.parent.name: _answers(read_notebook(path), given) for path in paths}
-    prints = {student: fingerprints(code.values()) - known for student, code in answers.items()}
+    answers: dict[str, dict[str, str]] = {}
+    prints: dict[str, set[int]] = {}
+    for done, path in enumerate(paths, start=1):
+        student = path.parent.parent.name
+        answers[student] = _answers(read_notebook(path), given)
+        prints[student] = fingerprints(answers[student].values()) - known
+        progress(done, len(paths), student)
     return Similarity(problem_set, len(paths), tuple(alike(prints, answers)[:most]))
 
 

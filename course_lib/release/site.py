@@ -132,7 +132,7 @@ def _state(course: Course, editions: list[Edition]) -> dict[str, str]:
     names = [path.relative_to(root).as_posix() for paths in text.values() for path in paths]
     return {
         "code": _digest(course, code, f"Python {sys.version}", f"torch {_version('torch')}"),
-        "make": _digest(course, make, *names),
+        "make": _digest(course, make, *names, course.repository or ""),
         **{language: _digest(course, paths) for language, paths in text.items()},
     }
 
