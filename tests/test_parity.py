@@ -167,7 +167,7 @@ def read(language: str, chapter: str) -> str:
 
 def differences(korean: str, english: str) -> list[str]:
     """What differs besides prose, each kind with the first place."""
-    english = re.sub(r"exercises/en\b", "exercises/ko", english)
+    english = re.sub(r"exercises/en(?=/|$)", "exercises/ko", english, flags=re.M)
     found: list[str] = []
     ours, theirs = anatomy(korean), anatomy(english)
     found += [
