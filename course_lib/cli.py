@@ -367,7 +367,8 @@ def _write_bundle(course: Course, term: str | None, folder: Path) -> None:
 def _verify_bundle(folder: Path) -> None:
     from course_lib.release.bundle import verify
 
-    found, digest = verify(folder)
+    with _bar("Reading the bundle"):
+        found, digest = verify(folder)
     if found:
         more = f" (and {len(found) - 9} more)" if len(found) > 9 else ""
         raise CourseError(f"{folder} is not what its manifest says: {'; '.join(found[:9])}{more}.")
@@ -385,7 +386,8 @@ def _write_kits(course: Course, names: list[str], folder: Path) -> None:
 def _check_exercises(course: Course, names: list[str]) -> None:
     from course_lib.release.notebooks import stale
 
-    found = stale(course, names)
+    with _bar("Deriving the exercises again"):
+        found = stale(course, names)
     if found:
         raise CourseError(f"{'; '.join(found)}. Run: course release")
     print(f"exercises/ is up to date: {', '.join(names)}.")

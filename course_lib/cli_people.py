@@ -41,7 +41,8 @@ def roster(
     course = find_course()
     if source not in ("canvas", "moodle", "csv"):
         raise CourseError(f"--from must be canvas, moodle or csv, not {source!r}.")
-    done = import_roster(course, file, source, id_column=id_column)  # type: ignore[arg-type]
+    with bar("Reading the list"):
+        done = import_roster(course, file, source, id_column=id_column)  # type: ignore[arg-type]
     print(
         f"Class: {len(done.new)} new, {len(done.updated)} changed, {len(done.unchanged)} as they were; "
         f"ids from the column {done.id_column!r}."
@@ -85,7 +86,8 @@ def collect(
         raise CourseError(f"--from must be canvas or moodle, not {source!r}.")
     if json is not None:
         require_writable(json)
-    done = collect_zip(course, problem_set, file, source=source, times=times, received=received)
+    with bar("Taking in what came"):
+        done = collect_zip(course, problem_set, file, source=source, times=times, received=received)
     if done.students:
         console().print(_collected_table(course, done))
     _say_of_collection(done)
@@ -159,7 +161,8 @@ def export(
             course, f"{problem_set}-marks.{ending}" if to == ending else f"{problem_set}-{to}.csv"
         )
     options = {"into": into, "column": column, "missing_as_zero": missing_as_zero}
-    done = export_marks(course, names, to, out, **options)  # type: ignore[arg-type]
+    with bar("Writing the marks"):
+        done = export_marks(course, names, to, out, **options)  # type: ignore[arg-type]
     print(f"Marks: {', '.join(names)} of {done.students} students, in {shown(out.absolute())}.")
     for sentence, students in (
         ("Left empty, since a person has still to mark", done.waiting),
@@ -190,7 +193,8 @@ def report(
     course = find_course()
     if json is not None:
         require_writable(json)
-    found, marks = statistics_of(course, problem_set)
+    with bar("Counting"):
+        found, marks = statistics_of(course, problem_set)
     by_student = {student: one.total for student, one in sorted(marks.students.items())} if names else None
     out = out or _in_exports(course, f"{problem_set}-report.html")
     require_writable(out)
@@ -262,7 +266,8 @@ def forget(
         print(f"  {what}" if Path(what).is_absolute() else f"  {what}: {count}")
     if not yes and not typer.confirm("Remove all of it, for good?"):
         raise CourseError("Nothing was removed.")
-    done = forget_term(course, term)
+    with bar("Removing"):
+        done = forget_term(course, term)
     print(f"Removed: {', '.join(done.removed)}.")
     if done.elsewhere:
         print(f"Still there, outside the course's folder: {', '.join(map(str, done.elsewhere))}.")
@@ -294,7 +299,7 @@ def pack(course: Course, problem_set: str, to: str, out: Path | None) -> None:
     if to != "folder":
         where = {
             "canvas": "the assignment, Upload Submissions",
-            "moodle": "the assignment, Upload feedback files in a zip",
+            "moodle": "the assignment, Upload multiple feedback files in a zip",
         }
         print(f"Next: upload it in {where[to]}.")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,30 @@ def test_build_pdf_prints_a_tagged_and_outlined_book(editions: dict[str, PdfRead
     for word in WORDS[language]:
         assert word in text
     assert "𝑄" in text  # a formula, in the letters of mathematics
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_page_leads_to_the_pdf_of_its_language(editions: dict[str, PdfReader], language: str) -> None:
+    html = ROOT / "_build" / "html"
+    folder = html / {"ko": "book/ko", "en": "en"}[language]
+    pages = [folder / f"{path.stem}.html" for path in (ROOT / "book" / language).glob("*.md")]
+    assert pages
+    for page in pages:
+        [address] = re.findall(r'href="([^"]*)" type="application/pdf"', page.read_text(encoding="utf-8"))
+        assert (page.parent / address).resolve() == html / f"attention-{language}.pdf"
+
+
+@pytest.mark.slow
+def test_build_pdf_prints_the_same_bytes_where_the_date_is_given(
+    editions: dict[str, PdfReader], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1800000000")
+    course = read_course(ROOT)
+    english = next(each for each in pdf.editions_of(course) if each.language == "en")
+    printed = [pdf._print(course, english, pdf.find_browser())[1].read_bytes() for _ in range(2)]
+    assert printed[0] == printed[1]
+    assert b"(D:20270115080000+00'00')" in printed[0]
 
 
 @pytest.mark.slow

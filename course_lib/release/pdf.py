@@ -26,6 +26,7 @@ PRINT = ("--headless", "--disable-gpu", "--disable-background-networking", "--di
          "--no-pdf-header-footer")  # fmt: skip
 PATIENCE = 300  # seconds, for a browser that hangs
 DATE = re.compile(rb"(?<=Date \(D:)\d{14}[+-]\d\d'\d\d'(?=\))")
+SWITCH = '<a class="language"'  # book/theme/templates/language.html
 LOCAL_FONT = re.compile(r'local\("[^"]*"\),?\s*')
 
 
@@ -36,8 +37,12 @@ def build_pdf(course: Course) -> dict[str, Path]:
     """
     browser = find_browser()
     build_site(course)
+    editions = editions_of(course)
     with ThreadPoolExecutor() as pool:
-        return dict(pool.map(lambda edition: _print(course, edition, browser), editions_of(course)))
+        printed = dict(pool.map(lambda edition: _print(course, edition, browser), editions))
+    for edition in editions:
+        _link(edition, printed[edition.language])
+    return printed
 
 
 def find_browser() -> str:
@@ -75,6 +80,16 @@ def _print(course: Course, edition: Edition, browser: str) -> tuple[str, Path]:
         )
     _date_as_asked(target)
     return edition.language, target
+
+
+def _link(edition: Edition, pdf: Path) -> None:
+    """Puts a link to the PDF before that to the other language, on each page that has none."""
+    for page in edition.html.rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        if f'<html lang="{edition.language}" ' in text and pdf.name not in text:
+            address = Path(os.path.relpath(pdf, page.parent)).as_posix()
+            link = f'<a class="language" href="{address}" type="application/pdf">PDF</a>\n{SWITCH}'
+            page.write_text(text.replace(SWITCH, link, 1), encoding="utf-8", newline="\n")
 
 
 def _date_as_asked(pdf: Path) -> None:
