@@ -47,6 +47,9 @@ def submitted(course: Course) -> Path:
     )
     hand_in(course, submitted, "student-002", double_solution="def double(x):\n    return 3 * x")
     hand_in(course, submitted, "student-003").write_bytes(b"{")
+    (course.root / "workspace" / "submitted" / "student-004" / "mini").mkdir(parents=True)
+    (submitted / "student-004" / "mini").mkdir(parents=True)
+    (submitted / "student-005").mkdir()
     for name in ("student-001", "student-002"):
         stamp = "2027-03-01 12:00:00 UTC\n"
         (submitted / name / "mini" / "timestamp.txt").write_text(stamp, encoding="utf-8")
@@ -138,6 +141,21 @@ def test_formgrader_counts_what_is_graded(formgrader: str, page: Page) -> None:
     page.goto(f"{formgrader}/gradebook/mini/mini")
     expect(page.locator("tbody tr")).to_have_count(2)
     shoot(page, "gradebook")
+
+
+def test_formgrader_lists_who_handed_in_nothing_as_stock_nbgrader_does(formgrader: str, page: Page) -> None:
+    """Nothing of 7.5 points in the class; no score where there is no submission; nobody whom nobody knows."""
+    page.goto(f"{formgrader}/manage_students")
+    for student in ("student-003", "student-004"):
+        expect(page.locator("tr", has_text=student)).to_contain_text("0 / 7.5")
+    expect(page.locator("tr", has_text="student-005")).to_have_count(0)
+    shoot(page, "students")
+    page.goto(f"{formgrader}/manage_submissions/mini")
+    for student in ("student-003", "student-004"):
+        row = page.locator("tr", has_text=student)
+        expect(row).to_contain_text("needs autograding")
+        assert "/" not in row.locator(".score").inner_text()
+    shoot(page, "submissions-missing")
 
 
 def submission_of(student: str, workspace: Path) -> str:

@@ -91,6 +91,11 @@ def collect(submission: Submission, problem_set: str, into: Path) -> Submission:
     return Submission(submission.student, (into / submission.student,))
 
 
+def is_of_a_student(submission: Submission, problem_set: str) -> bool:
+    """Whether a folder is one of a student who handed in for this set, be it nothing that can be graded."""
+    return not _complaint(submission) and any(_has(folder, problem_set) for folder in submission.folders)
+
+
 def set_aside_no_time(submission: Submission, problem_set: str) -> None:
     """Renames a timestamp.txt that says no time: formgrader would show nobody's marks because of it."""
     for folder in submission.folders:

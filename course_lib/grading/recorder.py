@@ -168,9 +168,14 @@ class Recorder:
         writing.finish()
         return entries
 
-    def nothing(self, students: Iterable[str]) -> None:
-        """Zero for students of whom nothing was graded before, where nbgrader's own commands began a row for them."""
+    def nothing(self, students: Iterable[str], *, new: Iterable[str]) -> None:
+        """Zero for students of whom nothing was graded before, where nbgrader's own commands began a row for them.
+
+        Those of `new` become students of the gradebook: formgrader lists them with 0 of all points, not 0 of 0.
+        """
         writing = _Writing(self._session)
+        for student in new:
+            writing.student(student)
         zero = {"auto_score": 0.0, "manual_score": None, "extra_credit": None, "needs_manual_grade": False}
         for student, row in self._rows(list(students)).items():
             for cell in self._cells.values():

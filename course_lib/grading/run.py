@@ -23,6 +23,7 @@ from course_lib.grading.intake import (
     Unreadable,
     choose,
     collect,
+    is_of_a_student,
     parse_submission,
     repair,
     submissions_in,
@@ -191,7 +192,7 @@ class _Run:
                         "unreadable",
                         f"{refusal.filename} may not be read or written",
                     )
-            self._refuse(refused, known)
+            self._refuse(refused, known, batch)
             standing |= dict.fromkeys(refused.keys() & known.keys())
             if standing:
                 self.recorder.refresh(standing)
@@ -274,11 +275,19 @@ class _Run:
             "waits" if score is None else "marked" if score else "empty"
         ]
 
-    def _refuse(self, refused: Mapping[str, tuple[Status, str]], known: Mapping[str, Entry]) -> None:
+    def _refuse(
+        self,
+        refused: Mapping[str, tuple[Status, str]],
+        known: Mapping[str, Entry],
+        batch: Iterable[Submission],
+    ) -> None:
         """Reports what can't be graded: what was graded before stands, marks by hand with it; else it is zero."""
         unknown = refused.keys() - known.keys()
+        new = [
+            one.student for one in batch if one.student in unknown and is_of_a_student(one, self.problem_set)
+        ]
         if unknown:
-            self.recorder.nothing(unknown)
+            self.recorder.nothing(unknown, new=new)
         for student, (status, note) in refused.items():
             if student in unknown:
                 items = tuple(Item(name, 0.0, points, note) for name, points in self.items.items())
