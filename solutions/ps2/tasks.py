@@ -79,6 +79,10 @@ def every_query_with_every_key(q, k, valid=None):
     return np.stack([variance, variance / q.shape[-1]], axis=-1)
 
 
+def half_precision_variances(q, k, valid=None):
+    return score_variances(q.astype(np.float16), k.astype(np.float16), valid)
+
+
 def variances_by_nanvar(q, k, valid=None):
     products = np.einsum("...d,...d->...", q, k)
     if valid is not None:
@@ -271,6 +275,14 @@ SCORE_VARIANCES = Task(
                 "valid is read the wrong way round. The pairs that are True count.",
             ),
             WITH_VALID,
+        ),
+        Mistake(
+            half_precision_variances,
+            Text(
+                "float16으로 계산했습니다. 자릿수가 모자라고 65504를 넘으면 inf가 됩니다.",
+                "This is computed in float16, which has too few digits and turns into inf above 65504.",
+            ),
+            everywhere(VARIANCE_PARTS),
         ),
         Mistake(
             variant(score_variances, "too_few_as_zero", ("np.nan)", "0.0)")),

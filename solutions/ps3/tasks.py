@@ -605,6 +605,19 @@ SHARPEN = Task(
         Mistake(
             variant(
                 sharpen,
+                "second_axis",
+                ("multiplied.max(axis=-1", "multiplied.max(axis=1"),
+                ("exponentials.sum(axis=-1", "exponentials.sum(axis=1"),
+            ),
+            Text(
+                "axis=1 은 행렬 하나일 때만 Key 축입니다. batch가 있으면 마지막 축 axis=-1 을 쓰세요.",
+                "axis=1 is the Key axis of a single matrix only. With batch axes it is the last one, axis=-1.",
+            ),
+            frozenset({"batches", "limit"}),
+        ),
+        Mistake(
+            variant(
+                sharpen,
                 "dead_row_undefined",
                 ("np.where(np.isneginf(highest), 0.0, highest)", "highest"),
                 ("np.where(total == 0, 1.0, total)", "total"),

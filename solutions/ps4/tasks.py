@@ -91,6 +91,9 @@ softmax_over_queries = variant(
     ("(q @ k.mT * scale).softmax(dim=-1)", "(q @ k.mT * scale).softmax(dim=-2)"),
     ("logits.softmax(dim=-1)", "logits.softmax(dim=-2)"),
 )
+mask_multiplied = variant(
+    attention, "mask_multiplied", (".masked_fill(~mask & alive, -torch.inf)", " * mask")
+)
 exponential_overflows = variant(
     attention,
     "exponential_overflows",
@@ -280,7 +283,7 @@ ATTENTION = Task(
             WITH_MASK,
         ),
         Mistake(
-            variant(attention, "mask_multiplied", (".masked_fill(~mask & alive, -torch.inf)", " * mask")),
+            mask_multiplied,
             Text(
                 "mask를 곱하면 가려진 logit이 0 이 되고, exp(0) = 1 이라 오히려 비중을 얻습니다. masked_fill 로 −∞ 를 두세요.",
                 "Multiplying by the mask makes a masked logit 0, and exp(0) = 1 gives it weight. Put −∞ there with masked_fill.",
@@ -937,6 +940,10 @@ def control_masked_afterwards(q, k, q_gain=None, k_gain=None, softcap=None, mask
     return weights if mask is None else weights * mask
 
 
+def half_precision_control(q, k, q_gain=None, k_gain=None, softcap=None, mask=None):
+    return controlled_weights(q.half(), k.half(), q_gain, k_gain, softcap, mask)
+
+
 def control_nan_replaced(q, k, q_gain=None, k_gain=None, softcap=None, mask=None):
     weights = controlled_weights(q, k, q_gain, k_gain, softcap)
     if mask is None:
@@ -1237,6 +1244,27 @@ CONTROLLED_WEIGHTS = Task(
                 "This fails where no gains are given. With None, nothing is normed.",
             ),
             everywhere(CONTROL_PARTS) - {"norm", "zero"},
+        ),
+        Mistake(
+            variant(
+                controlled_weights,
+                "queries_overwritten",
+                ("        q = q_gain * q *", "        q *= q_gain\n        q = q *"),
+            ),
+            Text(
+                "입력 q 를 제자리에서 바꾸려 했습니다 (*=). gradient를 구할 tensor는 제자리에서 바꿀 수 없습니다: 새 tensor에 계산하세요.",
+                "The input q would be changed in place (*=). A tensor whose gradient is asked for can't be: compute a new one.",
+            ),
+            frozenset({"norm", "together", "zero"}),
+        ),
+        Mistake(
+            half_precision_control,
+            Text(
+                "float16으로 계산했습니다 (half). 자릿수가 모자라고 65504 를 넘으면 inf가 됩니다. 입력의 dtype을 유지하세요.",
+                "This is computed in float16 (half), which has too few digits and turns into inf above 65504. Keep the dtype "
+                "of the inputs.",
+            ),
+            everywhere(CONTROL_PARTS),
         ),
         Mistake(
             variant(controlled_weights, "divided_by_d_k", ("q.shape[-1] ** 0.5", "q.shape[-1]")),
@@ -1672,6 +1700,18 @@ MULTI_HEAD_ATTENTION = Task(
                 "Without the row's maximum subtracted, exp overflows or vanishes. torch.softmax subtracts it by itself.",
             ),
             frozenset({"extremes"}),
+        ),
+        Mistake(
+            variant(
+                MultiHeadAttention,
+                "MaskMultiplied",
+                ("attention(q, k, v, mask)", "mask_multiplied(q, k, v, mask)"),
+            ),
+            Text(
+                "mask를 곱하면 가려진 logit이 0 이 되고, exp(0) = 1 이라 오히려 비중을 얻습니다. masked_fill 로 −∞ 를 두세요.",
+                "Multiplying by the mask makes a masked logit 0, and exp(0) = 1 gives it weight. Put −∞ there with masked_fill.",
+            ),
+            frozenset({"masked", "dead"}),
         ),
         Mistake(
             variant(

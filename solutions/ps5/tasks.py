@@ -1275,6 +1275,10 @@ def above_a_threshold(x, w_router, w_up, w_down, top_k=2):
     return output
 
 
+def half_precision_experts(x, w_router, w_up, w_down, top_k=2):
+    return mixture_of_experts(*(array.astype(np.float16) for array in (x, w_router, w_up, w_down)), top_k)
+
+
 def experts_by_loops(x, w_router, w_up, w_down, top_k=2):
     output = np.zeros((*x.shape[:-1], w_down.shape[-1]))
     for token in np.ndindex(x.shape[:-1]):
@@ -1473,6 +1477,14 @@ MIXTURE_OF_EXPERTS = Task(
             frozenset({"decided"}),
         ),
         Mistake(
+            half_precision_experts,
+            Text(
+                "float16으로 계산했습니다. 자릿수가 모자라고 65504를 넘으면 inf가 됩니다.",
+                "This is computed in float16, which has too few digits and turns into inf above 65504.",
+            ),
+            everywhere(EXPERT_PARTS),
+        ),
+        Mistake(
             variant(
                 mixture_of_experts,
                 "one_choice_for_all",
@@ -1617,6 +1629,11 @@ STREAM_PARTS = (
         draw_extreme_streams,
     ),
 )
+
+
+def half_precision_block(x, w_q, w_k, w_v, w_o, w_up, w_down, valid=None):
+    arrays = (array.astype(np.float16) for array in (x, w_q, w_k, w_v, w_o, w_up, w_down))
+    return residual_block(*arrays, valid)
 
 
 def block_by_loops(x, w_q, w_k, w_v, w_o, w_up, w_down, valid=None):
@@ -1986,6 +2003,24 @@ RESIDUAL_BLOCK = Task(
                 "A sequence without tokens became NaN (−∞ − (−∞)). Nothing is added there.",
             ),
             frozenset({"empty"}),
+        ),
+        Mistake(
+            half_precision_block,
+            Text(
+                "float16으로 계산했습니다. 자릿수가 모자라고 65504를 넘으면 inf가 됩니다.",
+                "This is computed in float16, which has too few digits and turns into inf above 65504.",
+            ),
+            everywhere(STREAM_PARTS),
+        ),
+        Mistake(
+            variant(
+                residual_block, "all_axes_reversed", ("np.swapaxes(read @ w_k, -1, -2)", "(read @ w_k).T")
+            ),
+            Text(
+                ".T 는 batch 축까지 뒤집습니다. 마지막 두 축만 바꾸세요 (np.swapaxes).",
+                ".T reverses the batch axes as well. Swap the last two only (np.swapaxes).",
+            ),
+            frozenset({"batches", "padding", "empty"}),
         ),
         Mistake(
             variant(residual_block, "no_activation", ("np.maximum(read @ w_up, 0.0)", "(read @ w_up)")),

@@ -245,6 +245,21 @@ MERGE = Task(
             everywhere(MERGE_PARTS),
         ),
         Mistake(
+            variant(
+                merge,
+                "half_precision_states",
+                (
+                    "    highest =",
+                    "    first, second = first.astype(np.float16), second.astype(np.float16)\n    highest =",
+                ),
+            ),
+            Text(
+                "float16으로 계산했습니다. 10000 근처에서는 8 씩 건너뛰는 수뿐이라 logits의 차이가 사라집니다.",
+                "This is computed in float16. Around 10000 its numbers are 8 apart, and the logits' differences are lost.",
+            ),
+            everywhere(MERGE_PARTS),
+        ),
+        Mistake(
             variant(merge, "sum_before_maximum", ("[highest, total]", "[total, highest]")),
             Text(
                 "두 수의 순서가 바뀌었습니다. 최댓값이 먼저, 합이 다음입니다.",
@@ -786,6 +801,10 @@ def softmax_of_each_block(q, k, v, block_size, mask=None, scale=None):
     return sum(outputs) / len(blocks)
 
 
+def half_precision_blocks(q, k, v, block_size, mask=None, scale=None):
+    return blocked_attention(*(x.astype(np.float16) for x in (q, k, v)), block_size, mask, scale)
+
+
 def attention_of_strips(q, k, v, block_size, mask=None, scale=None):
     n_q = q.shape[-2]
     strips = []
@@ -1142,6 +1161,14 @@ BLOCKED_ATTENTION = Task(
                 "Every batch entry reads the first K and V here.",
             ),
             frozenset({"batches"}),
+        ),
+        Mistake(
+            half_precision_blocks,
+            Text(
+                "float16으로 계산했습니다. 자릿수가 모자라고 65504를 넘으면 inf가 됩니다.",
+                "This is computed in float16, which has too few digits and turns into inf above 65504.",
+            ),
+            everywhere(BLOCKED_PARTS) - {"memory"},  # its numbers are halves
         ),
         Mistake(
             variant(
@@ -1639,6 +1666,10 @@ def every_block_computed(q, k, v, block_size, offset=0):
     return blocked_attention(q, k, v, block_size, mask=allowed)
 
 
+def half_precision_causal(q, k, v, block_size, offset=0):
+    return causal_attention(*(x.astype(np.float16) for x in (q, k, v)), block_size, offset)
+
+
 def causal_row_by_row(q, k, v, block_size, offset=0):
     output = np.zeros((*q.shape[:-1], v.shape[-1]))
     for i in range(q.shape[-2]):
@@ -1917,6 +1948,31 @@ CAUSAL_ATTENTION = Task(
             Text(
                 "logits에 mask를 곱하면 가려진 logit이 0 이 되고, exp(0) = 1 이라 오히려 비중을 얻습니다.",
                 "Multiplying the logits by the mask makes a masked one 0, and exp(0) = 1 gives it weight.",
+            ),
+            everywhere(CAUSAL_PARTS),
+        ),
+        Mistake(
+            variant(
+                causal_attention,
+                "masked_after_the_sum",
+                ("np.where(keys <= rows[:, None] + offset, logits, -np.inf)", "1.0 * logits"),
+                (
+                    "            mixture = mixture * kept",
+                    "            exponentials = exponentials * (keys <= rows[:, None] + offset)\n"
+                    "            mixture = mixture * kept",
+                ),
+            ),
+            Text(
+                "합을 구한 뒤에 mask를 곱하면 가려진 Keys의 비중이 합에 남습니다. Softmax 앞에서 logit을 −∞ 로 두세요.",
+                "Masking once the sum is taken leaves the masked Keys' share in it. Put −∞ into the logits before Softmax.",
+            ),
+            everywhere(CAUSAL_PARTS),
+        ),
+        Mistake(
+            half_precision_causal,
+            Text(
+                "float16으로 계산했습니다. 자릿수가 모자라고 65504를 넘으면 inf가 됩니다.",
+                "This is computed in float16, which has too few digits and turns into inf above 65504.",
             ),
             everywhere(CAUSAL_PARTS),
         ),
