@@ -162,6 +162,19 @@ def whole(n):
     return np.ones((n, n)).sum()
 
 
+def test_call_forbids_a_function_and_all_of_a_package():
+    def sums(x):
+        return np.linalg.norm(x)
+
+    def softmax(x):
+        return course_lib.softmax(x)
+
+    assert call(sums, ("x",), {"x": X}, forbidden=("numpy.linalg.norm",)).error == "ForbiddenCall"
+    outcome = call(softmax, ("x",), {"x": X}, forbidden=("course_lib", "torch.no_such.module"))
+    assert (outcome.error, outcome.message) == ("ForbiddenCall", "course_lib")
+    assert call(sums, ("x",), {"x": X}, forbidden=("course_lib",)).error is None
+
+
 def test_call_within_a_memory_refuses_what_holds_more_at_once():
     assert call(whole, ("n",), {"n": 100}, memory=2**20).value == 10_000
     refused = call(whole, ("n",), {"n": 1000}, memory=2**20)
@@ -291,6 +304,24 @@ def test_save_cases_and_load_cases_are_inverse(tmp_path):
     assert judge(task, lambda x, plus=0: 3 * x + plus).mistakes == ["tripled"]
     with np.load(path, allow_pickle=False) as arrays:
         assert all(arrays[name].dtype != object for name in arrays.files)
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        (X / 3, np.float32),
+        (np.array([1e300, np.nan, np.inf]), np.float64),  # beyond float32
+        (np.array([np.nan, -np.inf, 0.1]), np.float32),
+        (2 * X + 1e-9, np.float64),  # the right value, whose bytes are there
+    ],
+)
+def test_save_cases_keeps_a_mistake_in_half_of_the_bytes_where_that_says_the_same(tmp_path, given, kept):
+    case = dataclasses.replace(TASK.cases[0], mistakes={"tripled": Outcome(given)})
+    save_cases(tmp_path / "cases.npz", [dataclasses.replace(TASK, cases=(case,))])
+    (task,) = load_cases(tmp_path / "cases.npz")
+    found = task.cases[0].mistakes["tripled"]
+    assert found.value.dtype == kept
+    assert agree(found, Outcome(given), rtol=1e-7, atol=1e-8)
 
 
 def test_save_cases_gives_the_same_bytes_each_time(tmp_path):
