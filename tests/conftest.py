@@ -1,9 +1,10 @@
-"""The array libraries that a test runs on."""
+"""What tests share: the array libraries that they run on, and the browser."""
 
 from __future__ import annotations
 
 import contextlib
 import importlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,6 +55,13 @@ def one_torch_thread() -> None:
 @pytest.fixture(scope="session", params=["numpy", "torch"])
 def backend(request: pytest.FixtureRequest) -> Backend:
     return Backend(request.param)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """The system's Chromium. One a module: while it is open, its loop of events is the thread's."""
+    with importlib.import_module("pages").open_browser() as browser:
+        yield browser
 
 
 every_backend = pytest.mark.parametrize("backend", ["numpy", "torch", "strict"], indirect=True)

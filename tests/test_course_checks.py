@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 import pytest
+from pages import ROOT, Visit, chapter, serve
 from playwright.sync_api import Browser, Locator, Page
-from test_pages import FOLDERS, ROOT, Visit, browser, chapter, site  # noqa: F401
 
-from course_lib.course import LANGUAGES
+from course_lib.course import LANGUAGES, read_course
+from course_lib.release.site import build_site
 
 pytestmark = pytest.mark.slow
 
@@ -19,6 +21,13 @@ CHAPTERS = sorted(
 )
 VERDICTS = {"ko": ("맞다.", "아니다."), "en": ("Right.", "Not this one.")}
 PAGES = [(language, name) for language in LANGUAGES for name in CHAPTERS]
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[str]:
+    build_site(read_course(ROOT))
+    with serve(ROOT / "_build" / "html") as address:
+        yield address
 
 
 def test_chapters_have_three_checks_and_the_lectures_seven() -> None:
@@ -43,7 +52,7 @@ def test_right_choices_stand_in_every_place(browser: Browser, site: str) -> None
 
 
 @pytest.mark.parametrize(("language", "name"), PAGES)
-def test_every_answer_has_its_feedback(browser: Browser, site: str, language: str, name: str) -> None:  # noqa: F811
+def test_every_answer_has_its_feedback(browser: Browser, site: str, language: str, name: str) -> None:
     visit = Visit(browser, site, chapter(name, language))
     for check in visit.page.locator("course-check").all():
         kind = (check.get_attribute("class") or "").split()[-1]
@@ -106,10 +115,10 @@ def mark(page: Page, check: Locator, verdicts: tuple[str, str]) -> None:
     assert check.get_by_role("textbox").count() == 1
 
 
-def test_choices_answer_without_scripts(browser: Browser, site: str) -> None:  # noqa: F811
+def test_choices_answer_without_scripts(browser: Browser, site: str) -> None:
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
-    page.goto(site + FOLDERS["en"] + "computation.html")
+    page.goto(site + chapter("computation", "en"))
     option = page.locator("#computation-axis .option").filter(has=page.locator(".feedback.right"))
     assert not option.locator(".feedback").is_visible()
     option.locator("input").check()

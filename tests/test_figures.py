@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import functools
 import gzip
-import http.server
-import os
 import shutil
-import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from pages import ROOT, Visit, serve
+from playwright.sync_api import Browser, Page
 
-ROOT = Path(__file__).resolve().parents[1]
 FIGURES = ROOT / "book" / "figures"
 NAMES = ["four-steps", "why-sqrt", "score-control", "attention-and-ffn", "blocks"]
 LANGUAGES = ("ko", "en")
@@ -45,11 +39,6 @@ def test_normals_are_standard_normal() -> None:
     assert len(set(drawn.tolist())) == len(drawn)
 
 
-class Handler(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, format: str, *args: object) -> None:
-        """Says nothing."""
-
-
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A page for each language with every figure on it, the first one twice."""
@@ -65,57 +54,23 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             f"<body><main><h1>figures</h1>{''.join(elements)}</main></body></html>",
             encoding="utf-8",
         )
-    server = http.server.ThreadingHTTPServer(
-        ("127.0.0.1", 0), functools.partial(Handler, directory=str(folder))
-    )
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}/"
-    server.shutdown()
-    server.server_close()
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    found = subprocess.run(
-        ["sh", str(ROOT / "scripts" / "find-chromium.sh")],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=os.environ,
-    ).stdout.strip()
-    assert found, "the figures' tests need Chromium: see scripts/find-chromium.sh"
-    flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=shutil.which(found) or found, args=flags)
-        yield browser
-        browser.close()
+    with serve(folder) as address:
+        yield address
 
 
 @pytest.fixture
 def visit(browser: Browser, site: str) -> Iterator[Any]:
     """Opens an address; at the end nothing may have been complained about or asked of other hosts."""
-    complaints: list[str] = []
-    pages: list[Page] = []
+    visits: list[Visit] = []
 
     def open_page(address: str, **options: Any) -> Page:
-        page = browser.new_page(**options)
-        pages.append(page)
-        page.on(
-            "console",
-            lambda said: complaints.append(said.text) if said.type in ("error", "warning") else None,
-        )
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on(
-            "request",
-            lambda asked: None if asked.url.startswith((site, "data:")) else complaints.append(asked.url),
-        )
-        page.goto(site + address, wait_until="networkidle")
-        return page
+        visits.append(Visit(browser, site, address, **options))
+        return visits[-1].page
 
     yield open_page
-    for page in pages:
-        page.close()
-    assert complaints == []
+    for one in visits:
+        one.page.close()
+    assert [text for one in visits for text in one.complaints] == []
 
 
 def draw(name: str, rng: np.random.Generator) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 import time
@@ -16,7 +15,7 @@ from pathlib import Path
 import pytest
 from mini import hand_in, make_course
 from nbgrader.api import Gradebook
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
 from course_lib.course import Course
 from course_lib.grading.feedback import write_feedback
@@ -25,8 +24,6 @@ from course_lib.release.notebooks import release
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).resolve().parents[1]
-QUIET = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
 DOUBLE = "def double(x):\n    return 2 * x"
 MEAN = "def mean(x, axis=-1):\n    return x.mean(axis=axis)"
 SHOTS = os.environ.get("SHOTS")  # a folder for pictures, to look at
@@ -96,16 +93,6 @@ def _address(log: Path) -> str:
                 return found[0]
         time.sleep(0.5)
     raise AssertionError(log.read_text(encoding="utf-8", errors="replace")[-3000:])
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    found = subprocess.run(["sh", str(ROOT / "scripts" / "find-chromium.sh")], capture_output=True, text=True)
-    chromium = shutil.which(found.stdout.strip().splitlines()[-1])
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=QUIET)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture

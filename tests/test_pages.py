@@ -2,36 +2,28 @@
 
 from __future__ import annotations
 
-import functools
 import gzip
-import http.server
-import os
 import re
-import shutil
-import subprocess
-import threading
 from collections.abc import Iterator
 from importlib.resources import files
-from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 from fontTools.ttLib import TTFont
-from playwright.sync_api import Browser, Page, Response, sync_playwright
+from pages import ROOT, Visit, chapter, screen, serve
+from playwright.sync_api import Browser, Response
 
 from course_lib.course import LANGUAGES, read_course
 from course_lib.release.site import build_site
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).resolve().parents[1]
 HTML = ROOT / "_build" / "html"
 PAGES = [
     (language, name)
     for language in LANGUAGES
     for name in sorted(p.stem for p in (ROOT / "book" / language).glob("*.md"))
 ]
-FOLDERS = {"ko": "book/ko/", "en": "en/"}
 SEARCHES = {"ko": "search.html", "en": "en/search.html"}
 SCREENS = [(1280, "light"), (1280, "dark"), (360, "light"), (360, "dark")]
 # Written into the theme's templates, out of reach of a catalogue.
@@ -41,9 +33,6 @@ RULES = {
     "rules": {"label-content-name-mismatch": {"enabled": True}},  # in none of these
     "resultTypes": ["violations"],
 }
-QUIET = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
-
-
 # What sticks out to the right of the screen, where no box around it can be scrolled.
 CUT_OFF = """() => {
     const scrolls = element => ["auto", "scroll"].includes(getComputedStyle(element).overflowX);
@@ -54,63 +43,11 @@ CUT_OFF = """() => {
 }"""
 
 
-class Handler(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, format: str, *args: object) -> None:
-        """Says nothing."""
-
-
 @pytest.fixture(scope="module")
 def site() -> Iterator[str]:
     build_site(read_course(ROOT))
-    server = http.server.ThreadingHTTPServer(
-        ("127.0.0.1", 0), functools.partial(Handler, directory=str(HTML))
-    )
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}/"
-    server.shutdown()
-    server.server_close()
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    found = subprocess.run(
-        ["sh", str(ROOT / "scripts" / "find-chromium.sh")],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=os.environ,
-    ).stdout.strip()
-    assert found, "the page tests need Chromium: see scripts/find-chromium.sh"
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=shutil.which(found) or found, args=QUIET)
-        yield browser
-        browser.close()
-
-
-class Visit:
-    """A page, and what the browser complained about or asked of other hosts."""
-
-    def __init__(
-        self, browser: Browser, site: str, path: str, width: int = 1280, scheme: str = "light"
-    ) -> None:
-        self.page: Page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
-        self.complaints: list[str] = []
-        self.page.on(
-            "console", lambda message: self._note(message.type in ("error", "warning"), message.text)
-        )
-        self.page.on("pageerror", lambda error: self._note(True, str(error)))
-        self.page.on(
-            "request", lambda request: self._note(not request.url.startswith((site, "data:")), request.url)
-        )
-        self.page.goto(site + path, wait_until="networkidle")
-
-    def _note(self, bad: bool, text: str) -> None:
-        if bad:
-            self.complaints.append(text)
-
-
-def chapter(name: str, language: str = "ko") -> str:
-    return f"{FOLDERS[language]}{name}.html"
+    with serve(HTML) as address:
+        yield address
 
 
 def has_formulas(language: str, name: str) -> bool:
@@ -122,7 +59,7 @@ def has_formulas(language: str, name: str) -> bool:
 def test_page_loads_cleanly_and_fits(
     browser: Browser, site: str, language: str, name: str, width: int, scheme: str
 ) -> None:
-    visit = Visit(browser, site, chapter(name, language), width, scheme)
+    visit = Visit(browser, site, chapter(name, language), **screen(width, scheme))
     page = visit.page
     assert visit.complaints == []
     for folded in page.locator("details").all():
@@ -227,7 +164,7 @@ def test_language_switch_keeps_the_page(browser: Browser, site: str, name: str) 
     korean, english = (
         SEARCHES[language] if name == "search" else chapter(name, language) for language in LANGUAGES
     )
-    visit = Visit(browser, site, korean, width=360)
+    visit = Visit(browser, site, korean, **screen(360))
     page = visit.page
     for here, there, language in ((korean, english, "en"), (english, korean, "ko")):
         links = page.locator("head link[rel=alternate][hreflang]").evaluate_all(
