@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -66,6 +67,12 @@ def build(
     pdf: Annotated[
         bool, typer.Option("--pdf", help="Print it too, by the Chromium or Chrome of this machine.")
     ] = False,
+    links: Annotated[
+        bool, typer.Option("--links", help="Look up every link, place and picture within the book.")
+    ] = False,
+    online: Annotated[
+        bool, typer.Option("--online", help="Ask other hosts for what the book links to.")
+    ] = False,
 ) -> None:
     """Build the book into _build/html, in both languages.
 
@@ -73,6 +80,10 @@ def build(
     """
     course = find_course()
     _build_book(course)
+    if links:
+        _look_at_links(course)
+    if online:
+        _ask_hosts(course)
     places = [(f"book, {name}", _shown(path)) for name, path in _editions(course).items()]
     if pdf:
         places += [(f"PDF, {name}", _shown(path)) for name, path in _print_book(course).items()]
@@ -82,7 +93,9 @@ def build(
 
 @app.command()
 def serve(
-    port: Annotated[int, typer.Option(metavar="N", min=1, max=65535, help="Of this machine.")] = 8000,
+    port: Annotated[
+        int, typer.Option(metavar="N", min=0, max=65535, help="Of this machine; 0 is any free one.")
+    ] = 8000,
 ) -> None:
     """Show the book on this machine, and build it again at every change.
 
@@ -91,7 +104,7 @@ def serve(
     from course_lib.release.serve import serve_book
 
     course = find_course()
-    serve_book(course, port, print)
+    serve_book(course, port, partial(print, flush=True))
 
 
 @app.command()
@@ -331,6 +344,33 @@ def _print_book(course: Course) -> dict[str, Path]:
 
     with _bar("Printing the book"):
         return build_pdf(course)
+
+
+def _look_at_links(course: Course) -> None:
+    from course_lib.release.link_check import look_at_links
+
+    looked = look_at_links(course.build / "html", course.address("ko"))
+    _require_none(looked.broken, "links within the book are broken")
+    print(f"Links: {looked.links} on {looked.pages} pages lead where they say.")
+
+
+def _ask_hosts(course: Course) -> None:
+    from course_lib.release.link_check import ask_hosts
+
+    with _bar("Asking other hosts"):
+        asked = ask_hosts(course)
+    for line in (*asked.moved, *asked.unanswered):
+        print(f"Link: {line}")
+    _require_none(asked.gone, "links lead to what is gone")
+    print(f"Links to other hosts: {asked.there} are there, {len(asked.unanswered)} gave no answer.")
+
+
+def _require_none(found: list[str], what: str) -> None:
+    if found:
+        more = f" (and {len(found) - 9} more)" if len(found) > 9 else ""
+        raise CourseError(
+            f"{len(found)} {what}: {'; '.join(found[:9])}{more}. Correct them in book/ and build again."
+        )
 
 
 def _require_problem_sets(course: Course, names: list[str] | None) -> list[str]:

@@ -194,7 +194,7 @@ def plant_staleness(course: Course) -> None:
 @pytest.mark.parametrize(
     ("plant", "sentence"),
     [
-        (plant_broken_link, "The gate 'links' does not pass: index.html → en/index.html#two."),
+        (plant_broken_link, "The gate 'links' does not pass: index.html → en/index.html#two "),
         (plant_failing_test, "The gate 'bank' does not pass: tests/test_bank.py::test_it"),
         (plant_other_languages, "The gate 'parity' does not pass: tests/test_parity.py::test_it"),
         (

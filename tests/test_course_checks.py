@@ -41,7 +41,7 @@ def test_chapters_have_three_checks_and_the_lectures_seven() -> None:
     assert len(CHAPTERS) == 8
 
 
-def test_right_choices_stand_in_every_place(browser: Browser, site: str) -> None:  # noqa: F811
+def test_right_choices_stand_in_every_place(browser: Browser, site: str) -> None:
     places = []
     for name in CHAPTERS:
         visit = Visit(browser, site, chapter(name, "en"))

@@ -2,64 +2,29 @@
 
 from __future__ import annotations
 
+import json
+import re
 import shutil
+import struct
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
+from mini_book import INDEX, ROOT, SECOND, make_book, write
+from nbclient.exceptions import CellExecutionError, CellTimeoutError
+from nbformat.v4 import new_code_cell
 
 from course_lib.course import Course, CourseError
-from course_lib.release.site import build_site
-
-ROOT = Path(__file__).resolve().parents[1]
-HEAD = "---\nfile_format: mystnb\nkernelspec: {name: python3, display_name: Python 3}\n---\n"
-INDEX = f"""{HEAD}
-(index)=
-# 첫 장
-
-```{{code-cell}}
-:tags: [tab-numpy]
-print("numpy", 3.0)
-```
-
-```{{code-cell}}
-:tags: [tab-torch]
-print("torch", 3.0)
-```
-
-```{{code-cell}}
-from course_lib import ANSWER
-
-print("answer", ANSWER)
-```
-
-가중합은 $\\sqrt{{d_k}}$로 나눈다.
-"""
-SECOND = f"{HEAD}\n(second)=\n# 둘째 장\n\n글이다.\n"
+from course_lib.release import sphinx_run
+from course_lib.release.link_check import look_at_links
+from course_lib.release.site import build_site, failure_in
 
 
 @pytest.fixture
 def course(tmp_path: Path) -> Course:
-    shutil.copytree(
-        ROOT / "book" / "theme", tmp_path / "book" / "theme", ignore=shutil.ignore_patterns("__pycache__")
-    )
-    shutil.copy(ROOT / "_config.yml", tmp_path)
-    (tmp_path / "_toc.yml").write_text(
-        "format: jb-book\nroot: book/ko/index\nchapters:\n  - file: book/ko/second\n", encoding="utf-8"
-    )
-    shutil.copy(ROOT / "book" / "references.bib", tmp_path / "book")
-    (tmp_path / "book" / "ko").mkdir()
-    (tmp_path / "course_lib").mkdir()
-    course = Course(root=tmp_path)
-    write(course, "book/ko/index.md", INDEX)
-    write(course, "book/ko/second.md", SECOND)
-    write(course, "course_lib/__init__.py", "ANSWER = 41\n")
-    return course
-
-
-def write(course: Course, name: str, text: str) -> None:
-    (course.root / name).write_text(text, encoding="utf-8")
+    return make_book(tmp_path)
 
 
 def page(course: Course, name: str) -> Path:
@@ -132,6 +97,68 @@ def test_build_site_refuses_until_the_fault_is_mended(course: Course, addition: 
     assert build_site(course).rebuilt
 
 
+FAILING = {
+    "assert": ("assert sum([1, 2]) == 4", "raised AssertionError, without a text."),
+    "numpy": (
+        "import numpy as np\n\nnp.testing.assert_allclose([1.0], [2.0])",
+        "raised AssertionError: Not equal to tolerance",
+    ),
+    "kernel": ("import os\n\nos._exit(1)", "raised DeadKernelError: Kernel died"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", FAILING)
+def test_build_site_names_the_cell_that_failed(course: Course, kind: str) -> None:
+    code, said = FAILING[kind]
+    write(course, "book/ko/second.md", f"{SECOND}\n```{{code-cell}}\n{code}\n```\n")
+    with pytest.raises(CourseError) as refusal:
+        build_site(course)
+    line = SECOND.count("\n") + 3
+    begins = f", line {line}, which begins {code.splitlines()[0]!r}," if kind != "kernel" else ""
+    message = str(refusal.value)
+    assert f"The book (ko) could not be built: the cell at book/ko/second.md{begins} {said}" in message
+    assert "\n" not in message
+    assert message.endswith(f"the whole log is {course.build / 'book-ko.log'}.")
+
+
+def raised(kind: str, text: str, source: str = "x = 1") -> Exception:
+    message = {"ename": kind, "evalue": text, "traceback": ["..."]}
+    return CellExecutionError.from_cell_and_msg(new_code_cell(source, outputs=[]), message)
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (
+            raised("SyntaxError", "'(' was never closed (1, 4)"),
+            "raised SyntaxError: '(' was never closed (1, 4).",
+        ),
+        (raised("Odd", ""), "raised Odd, without a text."),
+        (raised("KeyError", "\x1b[31m'q'\x1b[0m"), "raised KeyError: 'q'."),
+        (raised("ValueError", "two\n  lines."), "raised ValueError: two lines."),
+        (raised("ValueError", "word " * 200), "word word …."),
+        (
+            CellTimeoutError.error_from_timeout_and_cell("Timeout", 120, new_code_cell("x = 1")),
+            "raised CellTimeoutError: A cell timed out while it was being executed, after 120 seconds.",
+        ),
+    ],
+    ids=["syntax", "own", "coloured", "lines", "long", "timeout"],
+)
+def test_failure_in_says_page_line_code_and_error(course: Course, error: Exception, expected: str) -> None:
+    write(course, "book/ko/second.md", f"{SECOND}\n```{{code-cell}}\nx = 1\n```\n")
+    log = course.root / "log"
+    failed = sphinx_run._failed_cell(course.root / "book" / "ko" / "second.md", error)
+    log.write_text(
+        f"reading\n{sphinx_run.FAILED_CELL}{json.dumps(failed)}\nAssertionError: \n", encoding="utf-8"
+    )
+    said = failure_in(course, log)
+    line = SECOND.count("\n") + 3
+    assert said.startswith(f"the cell at book/ko/second.md, line {line}, which begins 'x = 1', raised")
+    assert said.endswith(expected)
+    assert len(said) < 450
+
+
 def test_build_site_names_a_missing_file(course: Course) -> None:
     (course.root / "_toc.yml").unlink()
     with pytest.raises(CourseError, match=r"_toc\.yml, which is missing"):
@@ -184,6 +211,53 @@ def test_build_site_builds_only_the_language_that_changed(english: Course) -> No
     write(english, "book/en/second.md", SECOND)
     assert build_site(english).rebuilt
     assert built()["ko"] == before["ko"]
+
+
+def card_of(html: str) -> dict[str, str]:
+    found = re.findall(
+        r'<meta (?:name|property)="((?:og:|twitter:|description)[\w:]*)" content="([^"]*)">', html
+    )
+    assert len(found) == len(dict(found))
+    return dict(found)
+
+
+@pytest.mark.slow
+def test_pages_describe_themselves_with_addresses_where_the_site_is_known(english: Course) -> None:
+    opening = (
+        ":::{admonition} In this chapter\n:class: tip\n- **You learn**: to say $\\sqrt{d_k}$ & more.\n:::\n"
+    )
+    write(english, "book/en/second.md", f"{SECOND.replace('둘째 장', 'Second')}\n{opening}")
+    build_site(english)
+    html = english.build / "html"
+    card = card_of((html / "en" / "second.html").read_text(encoding="utf-8"))
+    assert card == {
+        "description": "to say √d_k &amp; more.",
+        "twitter:card": "summary",
+        "og:title": "Second",
+        "og:description": "to say √d_k &amp; more.",
+        "og:type": "article",
+        "og:site_name": "Scaled Dot-Product Attention",
+        "og:locale": "en_US",
+        "og:locale:alternate": "ko_KR",
+    }
+    assert not (html / "_static" / "card.png").exists()
+
+    # The picture is drawn by the library of the course.
+    shutil.copytree(ROOT / "course_lib", english.root / "course_lib", dirs_exist_ok=True)
+    with (english.root / "course_lib" / "__init__.py").open("a", encoding="utf-8") as library:
+        library.write("\nANSWER = 41\n")
+    published = replace(english, site="https://example.org/course")
+    assert build_site(published).rebuilt
+    for page, place in (("index.html", ""), ("book/ko/index.html", ""), ("en/index.html", "en/")):
+        text = (html / page).read_text(encoding="utf-8")
+        card = card_of(text)
+        address = "https://example.org/course/" + (page if place else "book/ko/index.html")
+        assert card["og:url"] == address
+        assert card["og:image"] == f"https://example.org/course/{place}_static/card.png"
+        assert card["og:type"] == "website"
+        width, height = struct.unpack(">II", (html / place / "_static" / "card.png").read_bytes()[16:24])
+        assert (str(width), str(height)) == (card["og:image:width"], card["og:image:height"])
+    assert look_at_links(html, "https://example.org/course/").broken == []
 
 
 @pytest.fixture

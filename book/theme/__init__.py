@@ -1,5 +1,6 @@
 """What the book adds to Jupyter Book: equations as MathML, words of the roles, executed tabs, checks, the library's
-reference, where notebooks open, the bibliography, the way to the other language, Korean search, fonts and style.
+reference, where notebooks open, the bibliography, the way to the other language, Korean search, cards for messengers,
+fonts and style.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from . import (
     accessible,
     bibliography,
     bundle,
+    cards,
     checks,
     entry,
     equations,
@@ -44,6 +46,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
         korean_search,
         accessible,
         bundle,
+        cards,
         hangul,
         entry,
     ):

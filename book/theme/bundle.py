@@ -29,6 +29,8 @@ NAME = re.compile(r"[.#]((?:[\w-]|\\.)+)")
 WITHIN = re.compile(r":(?:not|is|where|has)\([^()]*\)")
 ICON = re.compile(r"[\ue000-\uf8ff]|\\([ef][0-9a-f]{3})\b")
 ADDRESS = re.compile(r"url\((?!data:|#)([\"']?)([^\"')]+)\1\)")
+FONT_FACE = re.compile(r"@font-face\s*\{[^}]*\}\n?")
+FONT_SOURCE = re.compile(r",?\s*url\(\"(?P<name>[^\"]+)\"\)\s*format\([^)]*\)")
 COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 
 
@@ -67,9 +69,9 @@ def _write_bundles(app: Sphinx, error: Exception | None) -> None:
     script = ";\n".join(_read(root / name) for name in dict.fromkeys(_scripts(app)))
     words = {word for path in (*pages, *root.glob("_static/**/*.js")) for word in WORD.findall(_read(path))}
     style = "".join(_style(root, name, words) for name in dict.fromkeys(_styles(app)))
-    (root / SCRIPT).write_text(script, encoding="utf-8")
-    (root / STYLE).write_text(style, encoding="utf-8")
     _write_icons(root / ICONS, style)
+    (root / SCRIPT).write_text(script, encoding="utf-8")
+    (root / STYLE).write_text(_with_fonts_of(root / "_static", style), encoding="utf-8")
     _stamp(pages, {name: _digest(root / name) for name in (STYLE, SCRIPT)})
 
 
@@ -124,6 +126,19 @@ def _write_icons(folder: Path, style: str) -> None:
     for path in folder.iterdir():
         path.unlink()
     subset.save_font(font, str(folder / SOLID), options)
+
+
+def _with_fonts_of(folder: Path, style: str) -> str:
+    """A style sheet whose fonts are there: the icon fonts that were cut away aren't named either."""
+
+    def found(source: re.Match[str]) -> str:
+        return source[0] if (folder / source["name"]).is_file() else ""
+
+    def kept(face: re.Match[str]) -> str:
+        sources = FONT_SOURCE.sub(found, face[0])
+        return sources if "url(" in sources else ""
+
+    return FONT_FACE.sub(kept, style)
 
 
 def _digest(path: Path) -> str:

@@ -6,13 +6,15 @@ from pathlib import Path
 
 from sphinx.application import Sphinx
 
+from . import cards
+
 PAGE = """<!DOCTYPE html>
 <html lang="{language}">
 <head>
 <meta charset="utf-8">
 <meta http-equiv="refresh" content="0; url={target}">
 <title>{title}</title>
-</head>
+{tags}</head>
 <body><p><a href="{target}">{title}</a></p></body>
 </html>
 """
@@ -26,6 +28,12 @@ def _lead_to_first_chapter(app: Sphinx, error: Exception | None) -> None:
     first = app.config.root_doc
     if error or app.builder.name != "html" or first == "index":
         return
-    target = app.builder.get_target_uri(first)
-    page = PAGE.format(language=app.config.language, target=target, title=app.config.html_title)
+    page = PAGE.format(
+        language=app.config.language,
+        target=app.builder.get_target_uri(first),
+        title=app.config.html_title,
+        tags=cards.tags(
+            app, first, app.env.get_doctree(first)
+        ),  # whoever shares the site shares this address
+    )
     Path(app.outdir, "index.html").write_text(page, encoding="utf-8")

@@ -112,7 +112,7 @@ def _fill(course: Course, draft: Path, progress: Say) -> dict[str, str]:
         ("bank", lambda: gates.require_tests(course, "bank", "tests/test_bank.py")),
         ("parity", lambda: gates.require_tests(course, "parity", "tests/test_parity.py")),
         ("the site", lambda: _copy_site(course, draft / "site")),
-        ("links", lambda: gates.require_links(draft / "site")),
+        ("links", lambda: gates.require_links(draft / "site", course.address("ko"))),
         ("kits", lambda: _write_kits(course, draft)),
         ("leaks", scan),
         ("instructors' kits", lambda: write_teacher_kits(course, draft / "instructor")),

@@ -6,12 +6,11 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
-from html.parser import HTMLParser
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
 from course_lib.course import Course, CourseError
 from course_lib.release.leaks import files_in, find_leaks, private_of
+from course_lib.release.link_check import look_at_links
 from course_lib.release.notebooks import stale
 
 SHOWN = 5
@@ -40,25 +39,17 @@ def require_tests(course: Course, gate: str, file: str) -> str:
     return f"{counted[1] if counted else 0} tests passed"
 
 
-def require_links(site: Path) -> str:
-    """The gate on links: whatever a page of the site points to within the site is there."""
-    pages = {path: _Page(path) for path in sorted(site.rglob("*.html"))}
-    broken = []
-    for path, page in pages.items():
-        for link in sorted(page.links):
-            where = urlsplit(link)
-            if where.scheme or where.netloc:
-                continue
-            target = (path.parent / unquote(where.path)).resolve() if where.path else path
-            target = target / "index.html" if target.is_dir() else target
-            named = unquote(where.fragment)
-            if not target.is_file() or (named and target in pages and named not in pages[target].names):
-                broken.append(f"{path.relative_to(site)} → {link}")
-    if broken:
+def require_links(site: Path, address: str = "") -> str:
+    """The gate on links: whatever a page of the site points to within the site is there.
+
+    `address` is where the site will be published, "" where that is unknown.
+    """
+    looked = look_at_links(site, address)
+    if looked.broken:
         raise CourseError(
-            f"The gate 'links' does not pass: {_some(broken)}. Correct these in book/ and try again."
+            f"The gate 'links' does not pass: {_some(looked.broken)}. Correct these in book/ and try again."
         )
-    return f"{sum(len(page.links) for page in pages.values())} links on {len(pages)} pages"
+    return f"{looked.links} links on {looked.pages} pages"
 
 
 def require_no_leak(course: Course, folder: Path, progress: Progress) -> str:
@@ -74,20 +65,3 @@ def _some(found: object) -> str:
     lines = list(found)  # type: ignore[call-overload]
     more = f" (and {len(lines) - SHOWN} more)" if len(lines) > SHOWN else ""
     return "; ".join(lines[:SHOWN]) + more
-
-
-class _Page(HTMLParser):
-    """What a page points to, and the names in it that one can point to."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__()
-        self.links: set[str] = set()
-        self.names: set[str] = {"", "top"}
-        self.feed(path.read_text(encoding="utf-8"))
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        found = {name: value for name, value in attrs if value}
-        self.names.update(found[name] for name in ("id", "name") if name in found)
-        if "rel" in found and found["rel"] in ("canonical", "alternate"):
-            return
-        self.links.update(found[name] for name in ("href", "src") if name in found and tag != "base")

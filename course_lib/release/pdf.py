@@ -12,7 +12,7 @@ from pathlib import Path
 
 from course_lib.course import Course, CourseError
 from course_lib.release.archive import source_date
-from course_lib.release.site import Edition, build_site, editions_of, run_sphinx, warnings_in
+from course_lib.release.site import Edition, build_site, editions_of, failure_in, run_sphinx
 
 BROWSERS = (
     "chromium",
@@ -60,7 +60,7 @@ def _print(course: Course, edition: Edition, browser: str) -> tuple[str, Path]:
     folder = course.build / "pdf" / edition.language
     shutil.rmtree(folder, ignore_errors=True)
     if not run_sphinx(course, edition, "singlehtml", folder):
-        reason = warnings_in(course, edition.log)
+        reason = failure_in(course, edition.log)
         raise CourseError(
             f"The PDF ({edition.language}) could not be made: {reason} The whole log is {edition.log}."
         )

@@ -6,7 +6,7 @@ import functools
 import http.server
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import watchfiles
@@ -20,18 +20,25 @@ HOST = "127.0.0.1"
 def serve_book(course: Course, port: int, say: Callable[[str], None]) -> None:
     """Serves the built book until it is interrupted; what keeps a build from succeeding is said, and serving goes on.
 
-    CourseError where the port is taken.
+    Port 0 is any free one. CourseError where the port can't be had.
     """
-    _build(course, say)
-    with _server(course.build / "html", port) as address:
-        say(
-            f"The book: {address} (in English: {address}en/). It is built again at every change; Ctrl+C ends this."
-        )
-        for _ in watchfiles.watch(*_sources(course), raise_interrupt=True):
-            _build(course, say)
+    with suppress(KeyboardInterrupt), _server(course.build / "html", port) as address:
+        for number, changes in enumerate(_changes(course)):
+            if changes or number == 0:
+                _build(course, say)
+            if number == 0:
+                say(f"The book: {address} (in English: {address}en/).")
+                say("It is built again at every change; Ctrl+C ends this.")
+    say("Ended.")
+
+
+def _changes(course: Course) -> Iterator[object]:
+    """What changed in the book's sources, an empty set where nothing did for a second: it watches before it builds."""
+    return watchfiles.watch(*_sources(course), raise_interrupt=True, yield_on_timeout=True, rust_timeout=1000)
 
 
 def _build(course: Course, say: Callable[[str], None]) -> None:
+    say("Building the book.")
     try:
         report = build_site(course)
     except CourseError as error:
@@ -54,7 +61,7 @@ def _server(folder: Path, port: int) -> Iterator[str]:
         )
     except OSError as error:
         raise CourseError(
-            f"Port {port} is taken. Give another one: course serve --port {port + 1}"
+            f"Port {port} can't be had ({error.strerror}). Give another one, or 0 for any: course serve --port 0"
         ) from error
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:

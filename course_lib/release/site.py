@@ -15,31 +15,21 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from textwrap import shorten
+from typing import Any
 
 from course_lib.course import LANGUAGES, Course, CourseError
 
 STATE_FILE = "book-state.json"
 # Sphinx's warnings, and the last line of the traceback of a cell that failed.
 WARNING = re.compile(r"(^|: )(WARNING|ERROR|CRITICAL): |^\w*(Error|Exception|Warning): ")
+FAILED_CELL = "The cell that failed: "  # what sphinx_run.py writes before a cell's error, as JSON
+SPHINX_RUN = Path(__file__).with_name("sphinx_run.py")
 COLOUR = re.compile(r"\x1b\[[\d;]*m")
 SHOWN_WARNINGS = 5
+SHOWN_LETTERS = 300
 MADE = {".pyc", ".mo"}  # files that appear beside their sources
 
-# Runs in a process of its own: Sphinx changes global state, and its output goes to the log.
-# MyST-NB would put its results beside the pages, and those of English are among the pages of Korean.
-BUILD = """
-import sys
-import myst_nb.sphinx_ext
-from jupyter_book.sphinx import build_sphinx
-from sphinx.util.console import nocolor
-nocolor()
-builder, source, output, doctrees, cache, executed, config, toc = sys.argv[1:]
-myst_nb.sphinx_ext.OUTPUT_FOLDER = executed
-overrides = {"external_toc_path": toc, "latex_individualpages": False, "nb_execution_cache_path": cache}
-result = build_sphinx(source, output, noconfig=True, path_config=config, doctreedir=doctrees,
-                      builder=builder, confoverrides=overrides, warningiserror=True, keep_going=True)
-sys.exit(0 if result == 0 else 1)
-"""
 # The first import on a machine writes to stderr, which would fail the first chapter with a picture.
 WARM_UP = "import matplotlib.font_manager"
 
@@ -132,7 +122,7 @@ def _state(course: Course, editions: list[Edition]) -> dict[str, str]:
     names = [path.relative_to(root).as_posix() for paths in text.values() for path in paths]
     return {
         "code": _digest(course, code, f"Python {sys.version}", f"torch {_version('torch')}"),
-        "make": _digest(course, make, *names, course.repository or ""),
+        "make": _digest(course, make, *names, course.repository or "", course.address("ko")),
         **{language: _digest(course, paths) for language, paths in text.items()},
     }
 
@@ -208,7 +198,7 @@ def _build_all(course: Course, editions: list[Edition], state: dict[str, str]) -
     _write_state(course, done | built)
     for edition in (edition for edition in editions if edition.language not in built):
         raise CourseError(
-            f"The book ({edition.language}) could not be built: {warnings_in(course, edition.log)} "
+            f"The book ({edition.language}) could not be built: {failure_in(course, edition.log)} "
             f"Correct that and build again; the whole log is {edition.log}."
         )
 
@@ -218,12 +208,30 @@ def _build(course: Course, edition: Edition) -> bool:
     return run_sphinx(course, edition, "html", edition.html)
 
 
-def run_sphinx(course: Course, edition: Edition, builder: str, output: Path) -> bool:
-    """Whether this builder of Sphinx wrote an edition to `output`; its words go to the edition's log."""
-    folders = [edition.source, output, edition.doctrees, edition.cache, edition.executed]
-    arguments = [builder, *(str(path) for path in (*folders, *edition.settings))]
+def run_sphinx(
+    course: Course, edition: Edition, builder: str, output: Path, overrides: dict[str, Any] | None = None
+) -> bool:
+    """Whether this builder of Sphinx wrote an edition to `output`; its words go to the edition's log.
+
+    `overrides` are further settings of Sphinx, by name.
+    """
+    config, toc = edition.settings
+    settings = {
+        "builder": builder,
+        "source": str(edition.source),
+        "output": str(output),
+        "doctrees": str(edition.doctrees),
+        "executed": str(edition.executed),
+        "config": str(config),
+        "overrides": {
+            "external_toc_path": str(toc),
+            "nb_execution_cache_path": str(edition.cache),
+            "html_baseurl": course.address(edition.language),
+            **(overrides or {}),
+        },
+    }
     with edition.log.open("w", encoding="utf-8") as file:
-        return _run(course, ["-c", BUILD, *arguments], file.fileno()) == 0
+        return _run(course, ["-P", str(SPHINX_RUN), json.dumps(settings)], file.fileno()) == 0
 
 
 def _run(course: Course, arguments: list[str], output: int) -> int:
@@ -235,11 +243,24 @@ def _run(course: Course, arguments: list[str], output: int) -> int:
     ).returncode
 
 
-def warnings_in(course: Course, log: Path) -> str:
-    """The first warnings of a log, in one line."""
+def failure_in(course: Course, log: Path) -> str:
+    """Why a build failed, in one line: the cell that did, or else the first warnings of its log."""
     lines = COLOUR.sub("", log.read_text(encoding="utf-8", errors="replace")).splitlines()
+    cells = [line.removeprefix(FAILED_CELL) for line in lines if line.startswith(FAILED_CELL)]
+    if cells:
+        return _about_cell(course, json.loads(cells[0]))
     found = [line.strip().replace(f"{course.root}{os.sep}", "") for line in lines if WARNING.search(line)]
     if not found:
         return f"{lines[-1].strip() if lines else 'no output'}."
     more = f" (and {len(found) - SHOWN_WARNINGS} more)" if len(found) > SHOWN_WARNINGS else ""
     return "; ".join(dict.fromkeys(found[:SHOWN_WARNINGS])) + more + "."
+
+
+def _about_cell(course: Course, failed: dict[str, Any]) -> str:
+    page = Path(failed["page"])
+    name = page.relative_to(course.root).as_posix() if page.is_relative_to(course.root) else str(page)
+    line = f", line {failed['line']}" if failed["line"] else ""
+    begins = f", which begins {failed['begins']!r}," if failed["begins"] else ""
+    text = " ".join(COLOUR.sub("", failed["text"]).split())
+    said = f": {shorten(text, SHOWN_LETTERS, placeholder=' …').rstrip('.')}" if text else ", without a text"
+    return f"the cell at {name}{line}{begins} raised {failed['kind']}{said}."
