@@ -5,6 +5,7 @@ Every command says what it did and what to do next. Bad input is answered with o
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -211,6 +212,7 @@ def grade(
     """
     from course_lib.grading.report import require_writable, write_json
 
+    _require_unix()
     course = find_course()
     _require_current_release(course, problem_set)
     _require_secret(course)
@@ -244,6 +246,7 @@ def feedback(
     Marks, mistakes, hints and comments as the gradebook has them now, in feedback/STUDENT/PS/, where nbgrader and its
     exchange look for them.
     """
+    _require_unix()
     from course_lib.grading.feedback import write_feedback
 
     course = find_course()
@@ -262,6 +265,7 @@ def demo() -> None:
 
     Builds the book, releases the problem sets, grades a class whose scores are known beforehand on the first.
     """
+    _require_unix()
     from course_lib.release.demo import demo_workspace, grade_sample
 
     course = find_course()
@@ -323,6 +327,12 @@ def secret() -> None:
     secret_of(course)
     print(f"The course's secret {'was made now' if made else 'is there'}: {_shown(path)}")
     print("Next: copy it to where you keep passwords. Without it, a regrade asks other questions.")
+
+
+def _require_unix() -> None:
+    """What grades needs processes that fork, and does not even load without them."""
+    if os.name == "nt":
+        raise CourseError("Windows can't confine students' code. Grade inside WSL; course doctor says how.")
 
 
 def _build_book(course: Course) -> None:

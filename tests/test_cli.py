@@ -185,7 +185,7 @@ def test_doctor_says_what_is_lacking(run: Run, monkeypatch: pytest.MonkeyPatch) 
     code, out, err = run("doctor")
     assert code == 1
     assert out.splitlines()[0].startswith("lacking system: ")
-    assert "Grade on Linux" in out
+    assert "Grade in a virtual machine: brew install lima" in out
     assert err.startswith("course: Students' code can't be confined on this machine.")
 
 

