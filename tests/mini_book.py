@@ -47,6 +47,7 @@ def make_book(folder: Path) -> Course:
     (folder / "book" / "ko").mkdir()
     (folder / "course_lib").mkdir()
     course = Course(root=folder)
+    write(course, "course.toml", 'language = "ko"\n')
     write(course, "book/ko/index.md", INDEX)
     write(course, "book/ko/second.md", SECOND)
     write(course, "course_lib/__init__.py", "ANSWER = 41\n")

@@ -28,7 +28,6 @@ class Served:
     """The command in a process group of its own, as in a terminal, and what it says line by line."""
 
     def __init__(self, course: Course) -> None:
-        write(course, "course.toml", 'language = "ko"\n')
         command = [str(Path(sys.executable).with_name("course")), "serve", "--port", "0"]
         environment = {name: value for name, value in os.environ.items() if name != "COURSE_ROOT"}
         self.process = subprocess.Popen(
