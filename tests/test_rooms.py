@@ -28,7 +28,7 @@ from course_lib.grading.notebook import new_cell, new_notebook
 from course_lib.grading.plain import error_name, picture, plain_line, plain_text, type_name
 from course_lib.grading.rooms import Call, Ended, Lost, Room, RoomError, Seat, TooLong, TooMuch
 from course_lib.grading.student_room.walls import Limits as RoomLimits
-from course_lib.grading.verdicts import LIMITS, read_verdicts
+from course_lib.grading.verdicts import LIMITS, Verdict, read_verdicts
 
 TESTS = Path(__file__).parent
 
@@ -456,6 +456,46 @@ def test_examine_holds_a_task_to_its_own_time_and_memory(room: Room) -> None:
     assert "Too much memory" in message
     slow = "import time\ndef double(x):\n    time.sleep(1)\n    return 2 * x"
     assert "time limit of 0.3 s" in verdict(examined(room, replace(DOUBLE, seconds=0.3), slow))[1]
+
+
+GREEDY = "np.ones(3_000_000).sum()"  # 24 MB, where 15 are allowed
+PRIMED = "np.ones(3_500_000).sum()"
+
+
+@pytest.mark.parametrize(
+    ("before", "within"),
+    [
+        ("x = 1", f"for i in range(5):\n        {GREEDY}"),
+        (f"for i in range(5):\n    {PRIMED}", GREEDY),
+        (f"def double(x):\n    for i in range(5):\n        {PRIMED}", GREEDY),
+    ],
+    ids=["its own first call", "a cell", "a call of another task"],
+)
+def test_examine_sees_memory_that_was_made_ready_before(room: Room, before: str, within: str) -> None:
+    """What a process has freed and kept would not grow when it is used again."""
+    again = replace(DOUBLE, name="again", memory=15 * 2**20)
+    sources = ("import numpy as np", before, f"def again(x):\n    {within}\n    return 2 * x")
+    points = {name: found.points for name, found in examined_both(room, again, sources).items()}
+    assert points["again"] == 0.0
+
+
+def test_examine_asks_a_task_whose_memory_counts_apart(room: Room) -> None:
+    again = replace(DOUBLE, name="again", memory=15 * 2**20)
+    sources = ("def double(x):\n    return 2 * x", "def again(x):\n    return 2 * x")
+    assert {name: found.points for name, found in examined_both(room, again, sources).items()} == {
+        "double": 2.0,
+        "again": 2.0,
+    }
+
+
+def examined_both(room: Room, second: Task, sources: tuple[str, ...]) -> dict[str, Verdict]:
+    """The verdicts on `double` and a second task behind these cells."""
+    cells = [new_cell("code", f"c{number}", source, {}) for number, source in enumerate(sources)]
+    for task in (DOUBLE, second):
+        graded = {"grade": True, "solution": False, "grade_id": task.name, "points": task.points}
+        cells.append(new_cell("code", f"graded-{task.name}", "", {"nbgrader": graded}))
+    exam = Exam(Bank("set", (DOUBLE, second)), b"s" * 32, "en", {}, SECONDS)
+    return read_verdicts(examine(new_notebook(cells, {}), "student-001", exam, room))
 
 
 def test_examine_forbids_what_the_task_forbids(room: Room) -> None:

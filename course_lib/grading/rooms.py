@@ -415,6 +415,8 @@ def _environment(scratch: str) -> dict[str, str]:
         "LANG": "C.UTF-8",
         "HOME": HOME,
         **dict.fromkeys(one_thread, "1"),  # a child hangs where a library had threads before the fork
+        # What is freed goes back at once, so that memory made ready before a measured call does not hide what it takes.
+        **dict.fromkeys(("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_"), "131072"),
         "PYTHONDONTWRITEBYTECODE": "1",
         "MPLBACKEND": "module://matplotlib_inline.backend_inline",
         "MPLCONFIGDIR": f"{scratch}/matplotlib",
