@@ -414,6 +414,29 @@ def test_a_dask_worker_that_is_lost_loses_nothing(
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("default")  # distributed's own
+def test_a_scheduler_that_is_lost_ends_a_run_with_a_sentence(
+    course: Course, handed_in: Path, undisturbed: Undisturbed, tmp_path: Path, scheduler: Any,
+    capfd: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    from distributed import Client
+
+    address, _ = scheduler
+    with Client(address, set_as_default=False) as client:
+        pid = client.run_on_scheduler(os.getpid)
+    workspace = tmp_path / "workspace"
+
+    def kill(done: int, *_: Any) -> None:
+        if done == 3:
+            os.kill(pid, signal.SIGKILL)
+
+    with pytest.raises(CourseError, match="The connection to the Dask scheduler is lost"):
+        grade(course, "mini", handed_in, workspace, scheduler=address, progress=kill)
+    assert "Traceback" not in capfd.readouterr().err
+    assert_same(workspace, grade(course, "mini", handed_in, workspace), undisturbed)
+
+
+@pytest.mark.slow
 @pytest.mark.filterwarnings("default")
 def test_grade_says_where_no_scheduler_answers(course: Course, handed_in: Path, tmp_path: Path) -> None:
     pytest.importorskip("distributed")

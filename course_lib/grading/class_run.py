@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import concurrent.futures
+import logging
 import multiprocessing
 import os
 import sys
 from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from types import ModuleType
 from typing import Any, Protocol
 
@@ -98,6 +99,11 @@ class DaskWorkers:
             ) from error
         self.paper = paper
         self.address = address
+        for name in (
+            "distributed",
+            "distributed.client",
+        ):  # a lost connection is said in a sentence, not by its log
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
         try:
             self._client: Any = Client(address, timeout="5s", set_as_default=False)  # type: ignore[no-untyped-call]
         except (OSError, ValueError) as error:
@@ -129,7 +135,8 @@ class DaskWorkers:
                 with client.get_executor(pure=False) as executor:
                     yield executor
             finally:
-                client.unregister_worker_plugin(plugin.name)
+                with suppress(OSError):  # there may be no scheduler any more, and that is said already
+                    client.unregister_worker_plugin(plugin.name)
 
 
 def examine_all(units: Iterable[Unit], workers: Workers) -> Generator[Examined, None, None]:
