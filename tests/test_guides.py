@@ -6,6 +6,7 @@ place of what `course new-task --add` wrote.
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import shutil
@@ -81,6 +82,17 @@ def test_guide_changes_lines_that_are_there(guide: str) -> None:
         for old, _ in hunks_of(block.text) if block.language == "diff" else ():
             text = (ROOT / name_of(block.text)).read_text(encoding="utf-8")
             assert "TODO" in old or text.count(old) == 1, old  # a scaffold comes by `course new-task`
+
+
+@pytest.mark.parametrize("language", ["ko", "en"])
+def test_trouble_quotes_what_commands_say(language: str) -> None:
+    sources = [ast.parse(path.read_text(encoding="utf-8")) for path in (ROOT / "course_lib").rglob("*.py")]
+    said = [node.value for tree in sources for node in ast.walk(tree) if isinstance(node, ast.Constant)]
+    texts = "\n".join(text for text in said if isinstance(text, str))
+    rows = re.findall(r"^\| (`.*?) \|", (ROOT / "book" / language / "trouble.md").read_text("utf-8"), re.M)
+    quoted = [piece for row in rows for text in re.findall(r"`(.*?)`", row) for piece in text.split("...")]
+    assert len(quoted) > 20
+    assert [piece for piece in quoted if piece.strip() not in texts] == []
 
 
 @pytest.fixture(scope="module")
