@@ -112,7 +112,7 @@ def test_report_page_draws_no_distribution_of_few(course: Course, tmp_path: Path
     shutil.copy(course.solutions / "mini" / "tasks.py", few.solutions / "mini" / "tasks.py")
     give_marks(few, {f"student-00{n}": scores(3, n, 1) for n in (1, 2)})
     found, _ = statistics_of(few, "mini")
-    assert "fewer than five students" in report_page(found, "en")
+    assert "once five students are marked in full" in report_page(found, "en")
     assert found.as_json()["totals"] is None
     assert {item.discrimination for item in found.items} == {None}
 

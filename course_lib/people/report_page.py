@@ -12,14 +12,15 @@ import jinja2
 import numpy as np
 from markupsafe import Markup
 from matplotlib.figure import Figure
+from matplotlib.patheffects import withStroke
 from matplotlib.ticker import MaxNLocator
 
-from course_lib._figure_style import INK, book_style, new_figure, speaker
+from course_lib._figure_style import INK, PAPER, book_style, new_figure, speaker
 from course_lib._roles import ROLES
 from course_lib.people.statistics import FEWEST, Statistics
 
 MOST_MISTAKES = 10
-_WIDTH = 6.4  # inches: the page is read on a projector
+_WIDTH = 4.4  # inches: letters are read on a phone, and grow with the page on a projector
 
 _WORDS = {
     "ko": {
@@ -31,7 +32,7 @@ _WORDS = {
         "mean": "평균",
         "median": "중앙값",
         "distribution": "점수 분포",
-        "few": "다섯 명이 안 되면 분포에서 한 사람이 드러나므로 그리지 않습니다.",
+        "few": "분포는 다섯 명이 끝까지 채점된 뒤에 그립니다. 그보다 적으면 한 사람이 드러납니다.",
         "penalty": "늦게 낸 데 대한 감점을 빼기 전의 점수입니다.",
         "items": "문항",
         "item": "문항",
@@ -60,7 +61,7 @@ _WORDS = {
         "mean": "Mean",
         "median": "Median",
         "distribution": "Points",
-        "few": "With fewer than five students a distribution shows single ones, so none is drawn.",
+        "few": "The distribution is drawn once five students are marked in full: with fewer, it shows single ones.",
         "penalty": "Points before any penalty for lateness.",
         "items": "Items",
         "item": "Item",
@@ -119,7 +120,8 @@ def _histogram(statistics: Statistics, language: str) -> Figure:
         np.clip(statistics.totals, 0, statistics.most), bins=edges, color=_colour("output"), rwidth=0.92
     )
     axes.set_xlim(0, statistics.most)
-    axes.axvline(float(np.mean(statistics.totals)), color=INK, linestyle="--", linewidth=1.5)
+    mean = axes.axvline(float(np.mean(statistics.totals)), color=INK, linestyle="--", linewidth=1.5)
+    mean.set_path_effects([withStroke(linewidth=4, foreground=PAPER)])  # it stands out from a bar, too
     axes.set_xlabel(
         say(f"점수 (만점 {statistics.most:g}, 점선은 평균)", f"points of {statistics.most:g}; dashed: mean")
     )
@@ -258,17 +260,21 @@ _TEMPLATE = """\
 """
 
 _CSS = """\
-:root { color-scheme: light; --line: #d0d7de; }
+:root { color-scheme: light dark; --paper: #fff; --ink: #1f2328; --faint: #57606a; --line: #d0d7de; }
+@media (prefers-color-scheme: dark) {
+  :root { --paper: #16191f; --ink: #e6e9ee; --faint: #a3acb9; --line: #3a414c; }
+}
 * { box-sizing: border-box; }
-body { margin: 0; background: #fff; color: #1f2328; font: 17px/1.6 system-ui, "Noto Sans KR", "Apple SD Gothic Neo",
-  "Malgun Gothic", sans-serif; word-break: keep-all; overflow-wrap: anywhere; }
+body { margin: 0; background: var(--paper); color: var(--ink);
+  font: 17px/1.6 system-ui, "Noto Sans KR", "Apple SD Gothic Neo", "Malgun Gothic", sans-serif;
+  word-break: keep-all; overflow-wrap: anywhere; }
 main { max-width: 50rem; margin: 0 auto; padding: 1rem; }
-h1 { font-size: 1.7rem; margin: .4rem 0; } h1 small { font-weight: normal; color: #57606a; }
+h1 { font-size: 1.7rem; margin: .4rem 0; } h1 small { font-weight: normal; color: var(--faint); }
 h2 { font-size: 1.2rem; margin: 2rem 0 .5rem; }
 dl { display: flex; flex-wrap: wrap; gap: .6rem 2rem; margin: 1rem 0; }
-dt { color: #57606a; font-size: .9rem; } dd { margin: 0; font-size: 1.4rem; font-weight: 600; }
-figure { margin: 0; } figure svg { display: block; width: 100%; height: auto; }
-figcaption, .small { color: #57606a; font-size: .9rem; }
+dt { color: var(--faint); font-size: .9rem; } dd { margin: 0; font-size: 1.4rem; font-weight: 600; }
+figure { margin: 0; } figure svg { display: block; width: 100%; height: auto; border-radius: 4px; }
+figcaption, .small { color: var(--faint); font-size: .9rem; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; }
 th, td { padding: .35rem .8rem .35rem 0; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top; }
@@ -277,4 +283,5 @@ tbody th { font-weight: normal; font-family: ui-monospace, Menlo, Consolas, mono
 td, .number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 td.words { text-align: left; white-space: normal; }
 th:last-child, td:last-child { padding-right: 0; }
+@media (max-width: 30rem) { th, td, tbody th { font-size: .8rem; padding-right: .5rem; } }
 """
