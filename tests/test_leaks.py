@@ -230,6 +230,13 @@ def test_find_leaks_finds_korean_however_it_is_composed() -> None:
         assert find_leaks(private, [file]) == [Leak("a.txt", "the model answer")]
 
 
+def test_find_leaks_finds_where_the_course_lies(course: Course, private: Private) -> None:
+    link = f"/URI (file://{course.root}/_build/pdf/index.html#masks)".encode()
+    assert [leak.what for leak in find_leaks(private, [("a.txt", link)])] == [
+        "the path of the course's folder"
+    ]
+
+
 def test_private_of_leaves_out_what_public_sources_hold(tmp_path: Path, private: Private) -> None:
     course = make_course(tmp_path)
     (course.root / "book" / "en").mkdir(parents=True)

@@ -48,6 +48,17 @@ def test_every_page_leads_to_the_pdf_of_its_language(editions: dict[str, PdfRead
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_links_on_paper_stay_within_it_or_lead_to_the_web(
+    editions: dict[str, PdfReader], language: str
+) -> None:
+    notes = [note.get_object() for page in editions[language].pages for note in page.get("/Annots", [])]
+    addresses = [note["/A"]["/URI"] for note in notes if "/URI" in note.get("/A", {})]
+    assert addresses
+    assert [address for address in addresses if not address.startswith("https://")] == []
+
+
+@pytest.mark.slow
 def test_build_pdf_prints_the_same_bytes_where_the_date_is_given(
     editions: dict[str, PdfReader], monkeypatch: pytest.MonkeyPatch
 ) -> None:

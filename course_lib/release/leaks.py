@@ -72,6 +72,7 @@ def private_of(course: Course) -> Private:
         stubs += [graded_source(name, task.name).splitlines()[-1] for task in bank.tasks]
     public = normal("\n".join([*_public(course), *stubs]))
     texts = {text: kind for text, kind in found.items() if text not in public}
+    texts |= {text: kind for kind, text in _long_ones([str(course.root)], "the path of the course's folder")}
     path = secret_path(course)
     if not path.is_file():
         return Private(texts)

@@ -26,6 +26,8 @@ PRINT = ("--headless", "--disable-gpu", "--disable-background-networking", "--di
          "--no-pdf-header-footer")  # fmt: skip
 PATIENCE = 300  # seconds, for a browser that hangs
 DATE = re.compile(rb"(?<=Date \(D:)\d{14}[+-]\d\d'\d\d'(?=\))")
+# Links to where Sphinx had written the page: in print they would name folders of this machine, and lead nowhere.
+HERE = re.compile(r'href="[^":]*index\.html#')
 SWITCH = '<a class="language"'  # book/theme/templates/language.html
 LOCAL_FONT = re.compile(r'local\("[^"]*"\),?\s*')
 
@@ -105,8 +107,8 @@ def _prepare(folder: Path) -> Path:
     for written in folder.glob("book/*/index.html"):
         # Sphinx writes it into the root document's folder, with addresses as if it lay here.
         shutil.move(written, page)
-    text = page.read_text(encoding="utf-8")
-    page.write_text(re.sub(r"<details(?! open)", "<details open", text), encoding="utf-8")
+    text = re.sub(r"<details(?! open)", "<details open", page.read_text(encoding="utf-8"))
+    page.write_text(HERE.sub('href="#', text), encoding="utf-8")
     styles = folder / "_static" / "book.css"
     # A system's own font may be one that Chromium can only print as pictures of letters.
     styles.write_text(LOCAL_FONT.sub("", styles.read_text(encoding="utf-8")), encoding="utf-8")
