@@ -29,6 +29,7 @@ DATE = re.compile(rb"(?<=Date \(D:)\d{14}[+-]\d\d'\d\d'(?=\))")
 # Links to where Sphinx had written the page: in print they would name folders of this machine, and lead nowhere.
 HERE = re.compile(r'href="[^":]*index\.html#')
 SWITCH = '<a class="language"'  # book/theme/templates/language.html
+ELEMENT = re.compile(rb"(?<=\(node)\d{8}(?=\))")
 LOCAL_FONT = re.compile(r'local\("[^"]*"\),?\s*')
 
 
@@ -80,7 +81,7 @@ def _print(course: Course, edition: Edition, browser: str) -> tuple[str, Path]:
         raise CourseError(
             f"{browser} printed no PDF of {page}; it said: {said}. Open that page in it to see why."
         )
-    _date_as_asked(target)
+    _settle(target)
     return edition.language, target
 
 
@@ -94,11 +95,16 @@ def _link(edition: Edition, pdf: Path) -> None:
             page.write_text(text.replace(SWITCH, link, 1), encoding="utf-8", newline="\n")
 
 
-def _date_as_asked(pdf: Path) -> None:
-    """Writes SOURCE_DATE_EPOCH, where it is set, for the time of printing: as many letters, so nothing moves."""
+def _settle(pdf: Path) -> None:
+    """Where SOURCE_DATE_EPOCH is set: its date for the time of printing, and elements counted from one.
+
+    Chromium numbers them by what its process has seen before. As many letters as there were, so nothing moves.
+    """
     if date := source_date():
         stamp = time.strftime("%Y%m%d%H%M%S+00'00'", date).encode()
-        pdf.write_bytes(DATE.sub(stamp, pdf.read_bytes()))
+        text = DATE.sub(stamp, pdf.read_bytes())
+        places = {number: place for place, number in enumerate(sorted(set(ELEMENT.findall(text))), start=1)}
+        pdf.write_bytes(ELEMENT.sub(lambda match: b"%08d" % places[match[0]], text))
 
 
 def _prepare(folder: Path) -> Path:
