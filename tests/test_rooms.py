@@ -458,6 +458,20 @@ def test_examine_holds_a_task_to_its_own_time_and_memory(room: Room) -> None:
     assert "time limit of 0.3 s" in verdict(examined(room, replace(DOUBLE, seconds=0.3), slow))[1]
 
 
+def test_a_noted_state_begins_with_numpys_own_treatment_of_errors(seat: Seat) -> None:
+    """A with statement can fail to set it back, where memory ends within it."""
+    seat.run("import numpy as np, sys", seconds=20)
+    seat.run(
+        "def f(x):\n    np.seterr(all='raise')\n    sys.setprofile(lambda *_: 1 / 0)\n    return x",
+        seconds=20,
+    )
+    seat.run("def g(x):\n    return abs(x) / 0 > 0", seconds=20)
+    seat.note("here")
+    outcomes = [seat.call(Call(name, ("x",), {"x": np.ones(3)}, state="here"), seconds=20) for name in "fg"]
+    assert outcomes[1].value is not None
+    assert outcomes[1].value.all()
+
+
 GREEDY = "np.ones(3_000_000).sum()"  # 24 MB, where 15 are allowed
 PRIMED = "np.ones(3_500_000).sum()"
 

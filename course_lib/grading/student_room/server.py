@@ -217,6 +217,7 @@ class _Child:
         if request["state"] in self.states:
             names.clear()
             names.update(self.states[request["state"]])
+            _set_back()
         way, required, forbidden = way_of(request["way"]), tuple(request["required"]), request["forbidden"]
         for packed in request["inputs"]:
             inputs = {
@@ -245,6 +246,16 @@ class _Child:
             self.reply(header, list(outcome.values))
         except wire.WireError:
             self.reply({**header, "error": "MemoryError"})
+
+
+def _set_back() -> None:
+    """What a with statement of a call before could not set back, where memory had ended."""
+    import numpy as np
+
+    np.seterr(divide="warn", over="warn", under="ignore", invalid="warn")
+    sys.setprofile(None)
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_grad_enabled(True)
 
 
 class _Nowhere(io.TextIOBase):
