@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import shutil
+import subprocess
+import sys
 import zipfile
 from collections.abc import Callable
 from dataclasses import replace
@@ -17,7 +20,9 @@ from course_lib.course import Course, CourseError, find_course
 from course_lib.release import bundle
 from course_lib.release.bundle import verify, write_bundle
 from course_lib.release.notebooks import release
+from course_lib.release.public_tree import write_public_tree
 
+ROOT = Path(__file__).parents[1]
 PAGE = '<html><body><h1 id="one">One</h1><a href="{link}">there</a></body></html>'
 
 
@@ -120,6 +125,26 @@ def test_public_tree_names_no_student_and_no_solution(made: Path) -> None:
     assert "colab.research.google.com/github/owner/course/blob/main/exercises/ko/mini/mini.ipynb" in (
         public["README.md"].decode()
     )
+
+
+@pytest.mark.slow
+def test_public_tree_of_the_real_course_holds_all_that_its_book_needs(tmp_path: Path) -> None:
+    """Built in full, as its README says, it was measured once; here: every file is there, and its library runs."""
+    public = tmp_path / "public"
+    write_public_tree(find_course(ROOT), public)
+    listed = ["git", "ls-files", "-z", "--", "book", "course_lib", "exercises"]
+    tracked = subprocess.run(listed, cwd=ROOT, capture_output=True, check=True).stdout.decode().split("\0")
+    assert len(tracked) > 100
+    assert [name for name in filter(None, tracked) if not (public / name).is_file()] == []
+    code = (
+        "import course_lib; from course_lib.course import find_course; from course_lib.release import site\n"
+        "print(course_lib.__file__, *(edition.language for edition in site.editions_of(find_course())))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=public, env=os.environ | {"PYTHONPATH": str(public)},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout.split() == [str(public / "course_lib" / "__init__.py"), "ko", "en"]
 
 
 def test_public_tree_has_no_links_without_a_repository(course: Course, tmp_path: Path) -> None:
