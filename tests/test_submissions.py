@@ -109,6 +109,32 @@ def test_the_gradebook_says_what_the_report_says(course: Course, reports: dict[s
     }
 
 
+# Of every group of reports that is about what was handed in, one; the others are about something else, and held there.
+REPORTED = (
+    "jupyter/nbgrader#427", "jupyter/nbgrader#917", "jupyter/nbgrader#1682", "jupyter/nbgrader#1374",
+    "jupyter/nbgrader#1904", "jupyter/nbgrader#723", "jupyter/nbgrader#416", "jupyter/nbgrader#744",
+    "jupyter/nbgrader#1375", "jupyter/nbgrader#1042", "otter-grader#413", "copyparty#1555",
+)  # fmt: skip
+ELSEWHERE = {
+    "jupyter/nbgrader#174": "test_class_run.py::test_grade_gives_the_same_with_one_worker",
+    "jupyter/nbgrader#1782": "test_leaks.py::test_find_leaks_finds",
+    "jupyter/nbgrader#1932": "test_lateness.py::test_grade_takes_what_the_policy_says_and_takes_it_back",
+    "Submitty#3316": "test_collect.py::test_collect_keeps_the_time_of_what_is_the_same",
+    "jupyter/nbgrader#796": "test_export.py::test_export_into_canvass_own_file",
+    "jupyter/nbgrader#530": "test_export.py::test_export_quotes_and_defuses",
+    "PrairieLearn#4547": "test_collect.py::test_collect_reads_moodle_names",
+    "cocalc#4925": "test_cli.py::test_grade_shows_old_marks_beside_new_ones",
+    "papers on test suites": "test_mutants.py::test_a_mutant_is_refused_or_computes_the_same_for_a_listed_reason",
+}
+
+
+def test_every_report_from_the_field_has_its_file_or_its_test() -> None:
+    assert set(REPORTED) <= {header(path).get("From") for path in FILES}
+    for place in ELSEWHERE.values():
+        file, _, test = place.partition("::")
+        assert f"def {test}(" in Path(__file__).with_name(file).read_text(encoding="utf-8")
+
+
 def test_every_report_from_the_field_is_told_apart() -> None:
     assert len(FILES) > 50
     assert len({path.read_text(encoding="utf-8").split("\n")[0] for path in FILES}) == len(FILES)
