@@ -256,6 +256,14 @@ def test_api_shows_every_public_name_once(path: Path) -> None:
     assert sorted("".join(lists).split()) == sorted(course_lib.__all__)
 
 
+def test_bibliography_holds_what_is_cited_and_nothing_else() -> None:
+    held = re.findall(r"^@\w+\{(\w+),$", (ROOT / "book" / "references.bib").read_text(encoding="utf-8"), re.M)
+    for language in ("ko", "en"):
+        texts = "".join(path.read_text(encoding="utf-8") for path in CHAPTERS if path.parent.name == language)
+        cited = {key for keys in re.findall(r"\{cite:\w\}`([^`]+)`", texts) for key in keys.split(",")}
+        assert sorted(cited) == sorted(held)
+
+
 def test_tasks_point_at_a_label_of_the_book() -> None:
     labels = {
         f"{path.stem}.html#{label}"
