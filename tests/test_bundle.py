@@ -51,6 +51,7 @@ def course(tmp_path: Path, original: Course, monkeypatch: pytest.MonkeyPatch) ->
     """The small course, released, with a site that counts as built."""
     shutil.copytree(original.root, tmp_path / "course")
     monkeypatch.setattr(bundle, "build_pdf", lambda course: {})
+    monkeypatch.setattr(bundle, "find_browser", lambda: "chromium")
     monkeypatch.delenv("SOURCE_DATE_EPOCH", raising=False)
     return find_course(tmp_path / "course")
 

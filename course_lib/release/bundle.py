@@ -24,7 +24,7 @@ from course_lib.release import gates
 from course_lib.release.kit import write_kits
 from course_lib.release.leaks import files_in
 from course_lib.release.notebooks import require_bank
-from course_lib.release.pdf import build_pdf
+from course_lib.release.pdf import build_pdf, find_browser
 from course_lib.release.public_tree import copy_exercises, write_public_tree
 from course_lib.release.teacher_kit import write_teacher_kits
 
@@ -48,6 +48,7 @@ def write_bundle(course: Course, term: str | None, folder: Path, progress: Say =
     """Runs every gate and writes the bundle; CourseError names a gate that does not pass, and nothing is written."""
     term = _require_term(course, term)
     _require_place(course, folder)
+    find_browser()  # before the minutes that the gates take
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".bundle-") as scratch:
         draft = Path(scratch) / "bundle"
