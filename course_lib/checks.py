@@ -20,7 +20,7 @@ import tracemalloc
 import warnings
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -209,17 +209,25 @@ def load(path: str | Path = "cases.npz", language: str = "ko", problem_set: str 
 class Checker:
     """`check("scores", scores)` prints what holds and what does not, and returns the points of what holds.
 
-    In a notebook's graded cell that number is what `nbgrader validate` reads.
+    In a notebook's graded cell that number is what `nbgrader validate` reads. `failing` keeps, by task, the inputs on
+    which the function failed first.
     """
 
     tasks: dict[str, TaskCases]
     language: str = "ko"
+    failing: dict[str, Inputs] = field(default_factory=dict)
 
     def __call__(self, task: str, function: Function) -> float:
         if task not in self.tasks:
             raise NotInPlace(_SAY[self.language]["no_task"].format(task=task, tasks=", ".join(self.tasks)))
         verdict = judge(self.tasks[task], function)
         print(report(verdict, self.language))
+        self.failing.pop(task, None)
+        failed = next((part.failed for part in verdict.parts if part.failed), None)
+        if failed and _was_written(verdict) and verdict.task.way.kind == "function":
+            given = {name: _copy(value) for name, value in failed.inputs.items()}
+            self.failing[task] = _Call(function, (), given, verdict.task.way).given
+            print(f'  {_SAY[self.language]["try"]}: {task}(**check.failing["{task}"])')
         return float(verdict.points)
 
 
@@ -247,7 +255,7 @@ def decide(task: TaskCases, outcomes: Sequence[Outcome]) -> Verdict:
     for case, outcome in pairs:
         if not _agree(task, case.right, outcome):
             failing[case.part].append((case, outcome))
-    return Verdict(task, tuple(_judge_part(task, part, failing, everywhere) for part in task.parts))
+    return Verdict(task, tuple(_judge_part(task, part, failing, everywhere, pairs) for part in task.parts))
 
 
 def call(
@@ -302,7 +310,7 @@ class _Call:
         elif isinstance(result, (tuple, list)) and len(result) == self.way.results:
             results = list(result)
         else:
-            return [None if result is None else _Odd(type(result).__name__)]
+            return [_Odd("None" if result is None else type(result).__name__)]
         return results + self._gradients(results) if self.way.gradients else results
 
     def _prepared(self, name: str, value: Any) -> Any:
@@ -435,12 +443,20 @@ def report(verdict: Verdict, language: str, *, hidden: bool = False) -> str:
         title = part.part.title.in_language(language)
         lines.append(f"  {'✓' if part.earned else '✗'} {title} ({_points(part.part.points, say)})")
         if not part.earned:
-            lines += _unsaid([f"      {line}" for line in _differences(part, say, hidden, task)], lines, say)
+            new = [f"      {line}" for line in _differences(part, say, hidden, task)]
+            unsaid = _unsaid(new, lines, say)
+            lines += unsaid or [f"      {say['again']}"] * bool(new)
     for mistake in verdict.mistakes:
         lines.append(f"  → {say['mistake']}: {task.hints[mistake].in_language(language)}")
     if verdict.points < task.points:
         lines.append(f"  {say['see']}: {_address(task, language)}")
     return "\n".join(lines)
+
+
+def _was_written(verdict: Verdict) -> bool:
+    """Whether there is a function, and no stub of one."""
+    errors = {part.outcome.error for part in verdict.parts if part.outcome}
+    return NOT_CALLABLE not in errors and errors != {"NotImplementedError"}
 
 
 def _points(points: float, say: dict[str, str]) -> str:
@@ -522,7 +538,7 @@ def read_cases(path: str | Path) -> CaseFile:
         with np.load(io.BytesIO(Path(path).read_bytes()), allow_pickle=False) as arrays:
             described = json.loads(arrays["tasks"].tobytes())
             whole = {name: arrays[name] for name in arrays.files}
-            tasks = tuple(_restore(task, whole) for task in described["tasks"])
+            tasks = _tasks_of(described, whole)
             modules, name = tuple(described["modules"]), described["problem_set"]
             return CaseFile(tasks, modules, name, described["library"])
     except FileNotFoundError:
@@ -535,29 +551,49 @@ def read_cases(path: str | Path) -> CaseFile:
         ) from error
 
 
+def _tasks_of(described: dict[str, Any], arrays: dict[str, np.ndarray]) -> tuple[TaskCases, ...]:
+    """The tasks of a file; none where another library wrote them in a way that this one can't read."""
+    try:
+        return tuple(_restore(task, arrays) for task in described["tasks"])
+    except (KeyError, TypeError, ValueError):
+        if described["library"] == LIBRARY:
+            raise
+        return ()
+
+
 def _judge_part(
-    task: TaskCases, part: PartInfo, failing: dict[str, list[tuple[Case, Outcome]]], everywhere: list[str]
+    task: TaskCases,
+    part: PartInfo,
+    failing: dict[str, list[tuple[Case, Outcome]]],
+    everywhere: list[str],
+    pairs: list[tuple[Case, Outcome]],
 ) -> PartVerdict:
     here = failing[part.name]
     if not here:
         return PartVerdict(part)
-    others = [pairs for name, pairs in failing.items() if pairs and name != part.name]
-    found = everywhere or [
-        mistake
-        for mistake in _explaining(task, here)
-        if not any(_contradicted(task, mistake, pairs) for pairs in others)
-    ]
-    return PartVerdict(part, *here[0], mistake=found[0] if found else None)
+    if everywhere:
+        return PartVerdict(part, *here[0], mistake=everywhere[0])
+    weights = {mistake: _weight(task, mistake, pairs) for mistake in _explaining(task, here)}
+    likely = [mistake for mistake, weight in weights.items() if weight > 0]
+    return PartVerdict(part, *here[0], mistake=max(likely, key=weights.__getitem__, default=None))
 
 
-def _contradicted(task: TaskCases, mistake: str, pairs: list[tuple[Case, Outcome]]) -> bool:
-    """Whether the mistake would show in these cases, and never as it did: by chance it explains another part."""
-    shown = [
-        (case.mistakes[mistake], outcome)
-        for case, outcome in pairs
-        if not _agree(task, case.right, case.mistakes[mistake])
-    ]
-    return bool(shown) and not any(_agree(task, expected, outcome) for expected, outcome in shown)
+def _weight(task: TaskCases, mistake: str, pairs: list[tuple[Case, Outcome]]) -> float:
+    """How much the cases speak for a mistake that explains a part: parts lost by it, less those lost otherwise.
+
+    Where several mistakes explain them alike, the one wins that would show in the fewest cases that are right.
+    """
+    fit: dict[str, bool] = {}
+    spared = 0
+    for case, outcome in pairs:
+        expected = case.mistakes[mistake]
+        if _agree(task, case.right, expected):
+            continue
+        if _agree(task, case.right, outcome):
+            spared += 1
+        else:
+            fit[case.part] = fit.get(case.part, False) or _agree(task, expected, outcome)
+    return sum(1 if fits else -1 for fits in fit.values()) - spared / (len(pairs) + 1)
 
 
 def _explaining(task: TaskCases, pairs: list[tuple[Case, Outcome]]) -> list[str]:
@@ -612,9 +648,10 @@ def _differ(given: Inputs, inputs: Inputs) -> bool:
 
 def _line_of(error: BaseException, function: Function) -> str:
     """The last line of the author's own code that the error passed through."""
-    file = getattr(getattr(function, "__code__", None), "co_filename", None)
+    members = vars(function).values() if isinstance(function, type) else [function]
+    files = {getattr(getattr(member, "__code__", None), "co_filename", None) for member in members} - {None}
     places = [(frame.f_code.co_filename, number) for frame, number in traceback.walk_tb(error.__traceback__)]
-    own = [linecache.getline(name, number).strip() for name, number in places if name == file]
+    own = [linecache.getline(name, number).strip() for name, number in places if name in files]
     return own[-1] if own else ""
 
 
@@ -677,7 +714,8 @@ def _no_value(outcome: Outcome, say: dict[str, str], hidden: bool, task: TaskCas
         message = "" if hidden or not outcome.message else f" ({_words(outcome)})"
         return [say["signature"].format(signature=task.signature) + message]
     if error.startswith(RETURNED):
-        return [say["returned"].format(got=error.removeprefix(RETURNED))]
+        wanted = "returned" if task.way.results == 1 else "returned_several"
+        return [say[wanted].format(got=error.removeprefix(RETURNED), count=task.way.results)]
     if error == ForbiddenCall.__name__:
         return [say["forbidden"].format(name=outcome.message)]
     if error == TooMuchMemory.__name__:
@@ -835,13 +873,16 @@ _SAY = {
         "point": "{points:g}점",
         "points": "{points:g}점",
         "unwritten": "아직 작성하지 않았습니다. {signature} 를 완성하세요.",
-        "mistake": "이런 실수와 결과가 같습니다",
+        "mistake": "흔한 실수와 결과가 같습니다",
         "see": "책에서 볼 곳",
+        "try": "그 입력으로 직접 해 보기",
         "raised": "함수가 오류로 끝났습니다:",
         "signature": "함수를 부를 수 없습니다. {signature} 로 정의하세요.",
-        "returned": "배열을 돌려주어야 하는데 {got}을(를) 돌려주었습니다. return 문을 확인하세요.",
+        "returned": "배열 하나를 돌려주어야 하는데, 돌려준 것은 {got} 입니다. return 문을 확인하세요.",
+        "returned_several": "결과 {count}개를 돌려주어야 하는데, 돌려준 것은 {got} 입니다. return 문을 확인하세요.",
+        "again": "위와 같습니다.",
         "changed": "입력 배열의 내용이 바뀌었습니다. 입력은 그대로 두고 새 배열을 돌려주세요.",
-        "forbidden": "이 과제에서는 {name}을(를) 쓸 수 없습니다. 직접 구현하세요.",
+        "forbidden": "이 과제에서는 {name} 을(를) 쓸 수 없습니다. 직접 구현하세요.",
         "memory": "한꺼번에 쓴 메모리가 너무 많습니다{sizes}. 큰 배열을 통째로 만들지 마세요.",
         "estimate": " (추정: {sizes})",
         "result": "{number}번째 결과:",
@@ -849,7 +890,7 @@ _SAY = {
         "inputs": "입력:",
         "shape": "shape이 {expected} 이어야 하는데 {got} 입니다.",
         "dtype": "dtype이 {expected} 이어야 하는데 {got} 입니다.",
-        "entry": "처음 다른 값은 {index} 번째입니다: ",
+        "entry": "처음 다른 곳은 {index} 입니다: ",
         "numbers": "기대한 값 {expected}, 나온 값 {got}.",
     },
     "en": {
@@ -871,11 +912,14 @@ _SAY = {
         "point": "{points:g} point",
         "points": "{points:g} points",
         "unwritten": "Not written yet. Complete {signature}.",
-        "mistake": "This is what comes out of the following mistake",
+        "mistake": "A common mistake gives the same",
         "see": "In the book",
+        "try": "To try it on the inputs that fail first",
         "raised": "The function ended in an error:",
         "signature": "It can't be called as it is defined. Define it as {signature}.",
-        "returned": "An array should come back; {got} did. Look at the return statement.",
+        "returned": "An array should come back, and {got} did. Look at the return statement.",
+        "returned_several": "{count} results should come back, and {got} did. Look at the return statement.",
+        "again": "The same as above.",
         "changed": "The input arrays were changed. Leave them as they are and return a new array.",
         "forbidden": "This task may not use {name}. Write it yourself.",
         "memory": "Too much memory is held at once{sizes}. Don't make the large array as a whole.",

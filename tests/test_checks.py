@@ -73,6 +73,40 @@ def test_judge_names_the_mistake_of_one_part_alone():
     assert (verdict.points, verdict.mistakes) == (2, ["tripled"])
 
 
+def three_parts(**mistakes):
+    """A task of three cases, a part each: what `mistakes` give, beside twice x."""
+    names = ("one", "two", "three")
+    inputs = {"one": X, "two": X + 1, "three": X + 2}
+    return dataclasses.replace(
+        TASK,
+        parts=tuple(PartInfo(name, 1, Text(name, name)) for name in names),
+        hints={name: Text(name, name) for name in mistakes},
+        cases=tuple(
+            Case(
+                name,
+                {"x": inputs[name]},
+                Outcome(2 * inputs[name]),
+                {mistake: Outcome(function(inputs[name])) for mistake, function in mistakes.items()},
+            )
+            for name in names
+        ),
+    )
+
+
+def test_judge_names_a_mistake_beside_another_in_fewer_parts():
+    """Two of three parts are three times; the third is that and something else."""
+    task = three_parts(tripled=lambda x: 3 * x)
+    verdict = judge(task, lambda x: 3 * x if x[0, 0] < 3 else 7 * x)
+    assert [part.mistake for part in verdict.parts] == ["tripled", "tripled", None]
+
+
+def test_judge_names_of_two_mistakes_the_one_that_spares_what_is_right():
+    task = three_parts(always=lambda x: 3 * x, late=lambda x: 3 * x if x[0, 0] == 3 else 2 * x)
+    assert judge(task, lambda x: (3 if x[0, 0] == 3 else 2) * x).mistakes == ["late"]
+    only_always = dataclasses.replace(task, hints={"always": Text("", "")})
+    assert judge(only_always, lambda x: (3 if x[0, 0] == 3 else 2) * x).mistakes == ["always"]
+
+
 def test_judge_names_no_mistake_that_another_part_contradicts():
     """Where plus is 1, it is three times by chance; where it is not, it is something else."""
     assert judge(TASK, lambda x, plus=0: 3 * x + 1 if plus else 5 * x).mistakes == []
@@ -245,8 +279,31 @@ def test_report_shows_shapes_the_first_difference_and_the_place_in_the_book():
     assert "(2, 3)" in report(judge(TASK, lambda x, plus=0: x[0]), "ko")
 
 
+def test_report_says_how_many_results_should_come_back():
+    several = dataclasses.replace(TASK, way=Way(results=2), hints={})
+    for result, name in ((X, "ndarray"), (None, "None"), ((X, X, X), "tuple")):
+        said = report(judge(several, lambda x, plus=0, result=result: result), "en")
+        assert f"2 results should come back, and {name} did." in said
+
+
+def test_report_shows_the_line_of_a_class_that_raised():
+    class Broken:
+        def __init__(self, x):
+            pass
+
+        def __call__(self):
+            return self.no_such_thing
+
+    way = Way(kind="class", build=("x",))
+    task = dataclasses.replace(TASK, way=way, cases=TASK.cases[:1], parts=TASK.parts[:1], hints={})
+    said = report(judge(task, Broken), "en")
+    assert "AttributeError" in said
+    assert "          return self.no_such_thing" in said
+
+
 def test_report_says_what_fails_alike_once_and_no_inputs_without_it():
     text = report(judge(TASK, lambda x, plus=0: np.ravel(x)), "en")
+    assert text.count("The same as above.") == 1
     assert text.count("The shape should be") == 1
     assert text.count("Inputs:") == 1
 
@@ -375,6 +432,17 @@ def test_load_says_that_the_library_is_another(tmp_path, capsys, monkeypatch):
     )
 
 
+def test_load_says_that_the_library_is_another_where_it_can_read_nothing(tmp_path, capsys, monkeypatch):
+    """What a later library writes may have fields that this one doesn't know."""
+    monkeypatch.setattr("course_lib.checks.LIBRARY", "9.0.0")
+    monkeypatch.setattr("course_lib.checks._describe", lambda task, pack: {"name": task.name, "unknown": 1})
+    save_cases(tmp_path / "cases.npz", [TASK])
+    monkeypatch.undo()
+    check = load(tmp_path / "cases.npz", "ko")
+    assert capsys.readouterr().out.startswith("cases.npz는 course_lib 9.0.0 의 것인데 설치된 것은 ")
+    assert check.tasks == {}
+
+
 def test_load_refuses_the_file_of_another_problem_set(tmp_path):
     save_cases(tmp_path / "cases.npz", [TASK], problem_set="ps2")
     assert load(tmp_path / "cases.npz", problem_set="ps2").tasks
@@ -407,6 +475,33 @@ def test_checker_prints_to_stdout_only_and_knows_its_tasks(capsys):
     assert captured.err == ""
     with pytest.raises(NotInPlace, match=r"no task 'triple' in this problem set. There are: double."):
         check("triple", double)
+
+
+def test_checker_keeps_the_inputs_that_failed_first(capsys):
+    check = Checker({"double": TASK}, "en")
+
+    def spoiled(x, plus=0):
+        x += plus
+        return x
+
+    check("double", lambda x, plus=0: 2 * x)
+    assert 'fail first: double(**check.failing["double"])\n' in capsys.readouterr().out
+    assert sorted(check.failing["double"]) == ["plus", "x"]
+    spoiled(**check.failing["double"])  # they are copies
+    assert check("double", double) == 3
+    assert check.failing == {}
+    check("double", None)
+    check("double", lambda x, plus=0: (_ for _ in ()).throw(NotImplementedError))
+    assert check.failing == {}
+
+
+def test_checker_keeps_tensors_where_the_task_takes_tensors(capsys):
+    torch = pytest.importorskip("torch")
+    task = dataclasses.replace(TASK, way=Way(torch=True, gradients=("x",)), hints={})
+    check = Checker({"double": task}, "ko")
+    check("double", lambda x, plus=0: 3 * x)
+    assert '그 입력으로 직접 해 보기: double(**check.failing["double"])' in capsys.readouterr().out
+    assert isinstance(check.failing["double"]["x"], torch.Tensor)
 
 
 def test_checker_returns_the_points_as_a_number_that_nbgrader_reads(capsys):

@@ -251,7 +251,7 @@ def test_write_feedback_names_the_mistake_and_the_hint(workspace: Path, written:
     text = text_of(workspace, "student-001")
     assert re.search(r"double\s*1 / 3", text)
     assert "✗ numbers (2 points)" in text
-    assert "→ This is what comes out of the following mistake: that is three times" in text
+    assert "→ A common mistake gives the same: that is three times" in text
 
 
 def test_write_feedback_shows_their_own_error_with_its_line(workspace: Path, written: Feedback) -> None:

@@ -37,7 +37,7 @@ _ATTRIBUTE_WORDS = """
     broadcast_shapes broadcast_tensors broadcast_to cat ceil chain chunk clamp clip clone
     column_stack combinations concat concatenate contiguous copy cos cosh count_nonzero cpu cumprod
     cumsum detach device diag diagonal diff dim divide dot double dtype einsum eps
-    equal errstate exp exp2 expand expand_dims expm1 extend eye finfo flatten flip float float16
+    equal errstate exp exp2 expand expand_dims expm1 extend eye failing finfo flatten flip float float16
     float32 float64 floor fmax fmin full full_like functional gather greater greater_equal half
     hstack identity iinfo index indices inf inner insert int int32 int64 is_floating_point isclose
     isfinite isinf isnan isneginf isqrt item items itemsize ix_ keys kron less less_equal linalg
