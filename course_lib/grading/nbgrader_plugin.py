@@ -24,9 +24,16 @@ from traitlets import Unicode, default
 from course_lib.course import CourseError, read_course
 from course_lib.grading import lateness
 from course_lib.grading.feedback_page import Mark, Marks, page
-from course_lib.grading.intake import Missing, Unreadable, set_aside_no_time, stage, submissions_in
+from course_lib.grading.intake import (
+    Missing,
+    Submission,
+    Unreadable,
+    set_aside_no_time,
+    stage,
+    submissions_in,
+)
 from course_lib.grading.notebook import packed, read_notebook, unpacked
-from course_lib.grading.receipts import read_receipts, stamp
+from course_lib.grading.receipts import Receipt, read_receipts, stamp
 from course_lib.grading.rooms import require_walls
 from course_lib.grading.stamps import doubt
 from course_lib.grading.worker import Unit, begin, end, examine_unit, paper_of
@@ -89,41 +96,43 @@ class RoomExporter(NotebookExporter):
         course, name = read_course(Path(self.course)), directory.assignment_id
         self.settings = course
         course.require_problem_set(name)
-        release = course.nbgrader / "release" / name
         self._refused: dict[str, str] = {}
         self._scratch = tempfile.TemporaryDirectory()
-        released = read_notebook(release / f"{name}.ipynb")
+        self._released = read_notebook(course.nbgrader / "release" / name / f"{name}.ipynb")
         with Gradebook(directory.db_url) as gradebook:
             lateness.write_deadlines(gradebook.db, course, name)
             receipts = read_receipts(gradebook, name)
         for submission in submissions_in(Path(directory.root) / directory.submitted_directory, name):
-            if not fnmatchcase(submission.student, directory.student_id):
-                continue
-            target = Path(self._scratch.name) / submission.student / name / f"{name}.ipynb"
-            set_aside_no_time(submission, name)
-            try:
-                handed_in = stage(submission, name, released, target)
-                if submission.student in receipts:
-                    stamp(target.parent, receipts[submission.student].line)
-                elif against := doubt(
-                    handed_in, name, submission.student, course.deadlines, datetime.now(UTC)
-                ):
-                    self.log.warning("%s: %s", submission.student, against)
-            except Missing as nothing:
-                self.log.warning("%s: %s", submission.student, nothing)
-            except Unreadable as damage:
-                if (_folder(directory, "autograded", submission.student) / f"{name}.ipynb").is_file():
-                    self.log.error("%s: %s; what was graded before stands", submission.student, damage)
-                    continue
-                self._refused[submission.student] = str(damage)
-                target.parent.mkdir(parents=True, exist_ok=True)
-                target.touch()
+            if fnmatchcase(submission.student, directory.student_id):
+                self._stage(submission, receipts.get(submission.student), directory)
         converter.coursedir = _elsewhere(directory, submitted_directory=self._scratch.name)
         converter.init_notebooks()
         paper = paper_of(course, name)
         begin(paper)
         self._paper = paper.digest
         weakref.finalize(self, end, paper.digest)
+
+    def _stage(self, submission: Submission, receipt: Receipt | None, directory: Any) -> None:
+        """Stages one submission; one that can't be read is refused, or left out where an earlier one was graded."""
+        student, name = submission.student, directory.assignment_id
+        target = Path(self._scratch.name) / student / name / f"{name}.ipynb"
+        set_aside_no_time(submission, name)
+        try:
+            handed_in = stage(submission, name, self._released, target)
+        except Missing as nothing:
+            self.log.warning("%s: %s", student, nothing)
+        except Unreadable as damage:
+            if (_folder(directory, "autograded", student) / f"{name}.ipynb").is_file():
+                self.log.error("%s: %s; what was graded before stands", student, damage)
+                return
+            self._refused[student] = str(damage)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.touch()
+        else:
+            if receipt is not None:
+                stamp(target.parent, receipt.line)
+            elif against := doubt(handed_in, name, student, self.settings.deadlines, datetime.now(UTC)):
+                self.log.warning("%s: %s", student, against)
 
 
 class ExamineInRooms(NbGraderPreprocessor):  # type: ignore[misc]  # untyped

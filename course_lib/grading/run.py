@@ -175,23 +175,17 @@ class _Run:
             standing: dict[str, str | None] = {}
             refused: dict[str, tuple[Status, str]] = {}
             for submission in batch:
+                student = submission.student
                 try:
                     handed_in = self._choose(submission)
-                    entry = known.get(submission.student)
-                    if entry is not None and self._stands(submission.student, entry, handed_in):
-                        standing[submission.student] = handed_in.timestamp
-                        self.reports[submission.student] = self._report(submission.student, entry)
-                        continue
-                    yield self._take_in(submission.student, handed_in, entry)
-                except Missing as nothing:
-                    refused[submission.student] = "missing", str(nothing)
-                except Unreadable as damage:
-                    refused[submission.student] = "unreadable", str(damage)
-                except PermissionError as refusal:
-                    refused[submission.student] = (
-                        "unreadable",
-                        f"{refusal.filename} may not be read or written",
-                    )
+                    entry = known.get(student)
+                    if entry is not None and self._stands(student, entry, handed_in):
+                        standing[student] = handed_in.timestamp
+                        self.reports[student] = self._report(student, entry)
+                    else:
+                        yield self._take_in(student, handed_in, entry)
+                except (Missing, Unreadable, PermissionError) as reason:
+                    refused[student] = _refusal(reason)
             self._refuse(refused, known, batch)
             standing |= dict.fromkeys(refused.keys() & known.keys())
             if standing:
@@ -295,6 +289,13 @@ class _Run:
             else:
                 report = self._report(student, known[student])
                 self.reports[student] = replace(report, status=status, note=f"{note}; {_STANDS}")
+
+
+def _refusal(reason: Exception) -> tuple[Status, str]:
+    """What the report says of a submission that can't be graded."""
+    if isinstance(reason, PermissionError):
+        return "unreadable", f"{reason.filename} may not be read or written"
+    return "missing" if isinstance(reason, Missing) else "unreadable", str(reason)
 
 
 def _released(workspace: Workspace, problem_set: str) -> Any:
