@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 import operator
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeAlias
 
 import array_api_compat
@@ -47,14 +48,44 @@ def require_one_device(**arrays: Array) -> None:
 def floating(xp: Any, **arrays: Array) -> list[Array]:
     """The arrays in the floating dtype that they promote to; integers alone: the library's default float."""
     dtypes = {array.dtype: name for name, array in arrays.items()}
+    kinds = {dtype: real_kind(xp, dtype) for dtype in dtypes}
     for dtype, name in dtypes.items():
-        if not xp.isdtype(dtype, ("integral", "real floating")):
-            raise ValueError(f"{name} must hold real numbers: its dtype is {dtype}")
-    if any(xp.isdtype(dtype, "real floating") for dtype in dtypes):
+        if kinds[dtype] is None:
+            least = " of 16 bits or more" if xp.isdtype(dtype, "real floating") else ""
+            raise ValueError(f"{name} must hold real numbers{least}: its dtype is {dtype}")
+    if "real floating" in kinds.values():
         common = xp.result_type(*dtypes)
     else:
         common = xp.__array_namespace_info__().default_dtypes()["real floating"]
     return [array if array.dtype == common else xp.astype(array, common) for array in arrays.values()]
+
+
+def real_kind(xp: Any, dtype: Any) -> str | None:
+    """Either "integral" or "real floating"; None for the rest, and for floats of 8 bits, which Torch can't even add."""
+    if xp.isdtype(dtype, "real floating"):
+        return "real floating" if xp.finfo(dtype).bits >= 16 else None
+    return "integral" if xp.isdtype(dtype, "integral") else None
+
+
+def everywhere(xp: Any, condition: Array) -> bool:
+    """Does it hold in every place? False, too, where nobody can look: inside torch.vmap, on the meta device."""
+    try:
+        return bool(xp.all(condition))
+    except RuntimeError:
+        return False
+
+
+def in_own_dtype(array: Array) -> AbstractContextManager[object]:
+    """Without Torch's autocast, which takes products in half precision: scores overflow there."""
+    if not array_api_compat.is_torch_array(array):
+        return nullcontext()
+    # Only here: NumPy alone must do.
+    import torch
+
+    kind = array.device.type
+    if torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind):
+        return torch.autocast(kind, enabled=False)
+    return nullcontext()
 
 
 def at_least_float32(xp: Any, array: Array) -> Array:

@@ -7,7 +7,7 @@ import math
 import torch
 from torch.nn import functional
 
-from course_lib._common import Array, batch_shape, finite_number, shape
+from course_lib._common import Array, batch_shape, finite_number, in_own_dtype, shape
 from course_lib.masks import Align, Window, combined_mask, require_align
 
 
@@ -34,7 +34,10 @@ def fused_attention(
         return None
     if q.device.type not in ("cpu", "cuda") or 0 in (*shape(q), *shape(k), *shape(v)):
         return None
-    if not stays_finite(q, k, v, float(scale)) or not (mask is None or _understood(mask, q)):
+    try:
+        if not stays_finite(q, k, v, float(scale)) or not (mask is None or _understood(mask, q)):
+            return None
+    except RuntimeError:  # nobody can look at numbers inside torch.vmap
         return None
     batch = batch_shape(*(array for array in (q, k, v, mask) if array is not None))
     n_q, n_k = q.shape[-2], k.shape[-2]
@@ -47,11 +50,11 @@ def fused_attention(
     if mask is not None and mask.ndim != 2:
         mask = _four_axes(mask, batch) if mask.ndim > 2 else mask.reshape(1, -1)
     q, k, v = (_four_axes(array, batch) for array in (q, k, v))
-    output = functional.scaled_dot_product_attention(
-        q, k, v, attn_mask=mask, is_causal=diagonal, scale=float(scale)
-    )
-    # Under autocast it comes in another dtype.
-    return output.reshape(*batch, n_q, v.shape[-1]).to(v.dtype)
+    with in_own_dtype(q):
+        output = functional.scaled_dot_product_attention(
+            q, k, v, attn_mask=mask, is_causal=diagonal, scale=float(scale)
+        )
+    return output.reshape(*batch, n_q, v.shape[-1])
 
 
 def stays_finite(q: Array, k: Array, v: Array, scale: float) -> bool:

@@ -7,6 +7,7 @@ import numpy as np
 from course_lib._common import (
     Array,
     at_least_float32,
+    everywhere,
     floating,
     namespace_of,
     quiet,
@@ -36,7 +37,7 @@ def linear(**pair: Array) -> Array:
     require_one_device(**pair)
     x, w = floating(xp, **pair)
     finite = xp.isfinite(x)
-    if bool(xp.all(finite)):
+    if everywhere(xp, finite):
         return x @ w
     # 0 * NaN is NaN, so a poisoned token would reach the gradient of the weights.
     return xp.where(xp.all(finite, axis=-1, keepdims=True), xp.where(finite, x, 0.0) @ w, np.nan)

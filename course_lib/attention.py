@@ -12,8 +12,10 @@ from course_lib._common import (
     Array,
     at_least_float32,
     batch_shape,
+    everywhere,
     finite_number,
     floating,
+    in_own_dtype,
     namespace_of,
     quiet,
     require_axes,
@@ -59,7 +61,8 @@ def attention(
 
     Long NumPy arrays are worked through in blocks, so that memory grows with n_q + n_k; tensors go through
     torch's fused kernel where it computes the same. Either differs from `explain` by rounding alone. The kernel
-    has no second derivatives: inside `torch.nn.attention.sdpa_kernel(SDPBackend.MATH)` there are.
+    has no second and no forward-mode derivatives: inside `torch.nn.attention.sdpa_kernel(SDPBackend.MATH)` there
+    are. Torch's autocast changes nothing: the dtypes of q, k and v count.
 
     Errors: ValueError where shapes, dtypes or libraries don't fit, naming the rule and what came.
     Source: Vaswani et al. 2017, 3.2.1; chapter `computation`.
@@ -93,10 +96,11 @@ def scores(q: Array, k: Array) -> Array:
     require_batch(q=q, k=k)
     q, k = (at_least_float32(xp, array) for array in floating(xp, q=q, k=k))
     sound_q, sound_k = xp.isfinite(q), xp.isfinite(k)
-    if bool(xp.all(sound_q)) and bool(xp.all(sound_k)):
-        return q @ xp.matrix_transpose(k)
-    # 0 * NaN is NaN, so a poisoned row would spread through the products and their gradients.
-    product = xp.where(sound_q, q, 0.0) @ xp.matrix_transpose(xp.where(sound_k, k, 0.0))
+    with in_own_dtype(q):
+        if everywhere(xp, sound_q) and everywhere(xp, sound_k):
+            return q @ xp.matrix_transpose(k)
+        # 0 * NaN is NaN, so a poisoned row would spread through the products and their gradients.
+        product = xp.where(sound_q, q, 0.0) @ xp.matrix_transpose(xp.where(sound_k, k, 0.0))
     sound = xp.all(sound_q, axis=-1)[..., :, None] & xp.all(sound_k, axis=-1)[..., None, :]
     return xp.where(sound, product, np.nan)
 
@@ -146,20 +150,19 @@ def softmax(logits: Array) -> Array:
     xp = namespace_of(logits=logits)
     require_axes("n_q, n_k", logits=logits)
     (logits,) = floating(xp, logits=logits)
-    dtype = logits.dtype
-    logits = at_least_float32(xp, logits)
     if logits.shape[-1] == 0:
-        return xp.astype(logits, dtype, copy=False)
+        return logits
+    dtype, logits = logits.dtype, at_least_float32(xp, logits)
     highest = xp.max(logits, axis=-1, keepdims=True)
     sound = highest < np.inf
-    if not bool(xp.all(sound)):
-        # A row with NaN or +inf is computed apart, or its gradients would be NaN at masked places too.
-        allowed = logits != -np.inf
-        weights = softmax(xp.where(sound | ~allowed, logits, 0.0))
-        return xp.astype(xp.where(sound | ~allowed, weights, np.nan), dtype, copy=False)
-    exponentials = xp.exp(logits - xp.where(highest == -np.inf, 0.0, highest))
-    total = xp.sum(exponentials, axis=-1, keepdims=True)
-    return xp.astype(exponentials / xp.where(total == 0, 1.0, total), dtype, copy=False)
+    if everywhere(xp, sound):
+        weights = _shares(logits, highest)
+    else:
+        # NaN or +inf is taken out of its row first, or the row's gradients would be NaN at masked places too.
+        usable = sound | (logits == -np.inf)
+        logits = xp.where(usable, logits, 0.0)
+        weights = xp.where(usable, _shares(logits, xp.max(logits, axis=-1, keepdims=True)), np.nan)
+    return xp.astype(weights, dtype, copy=False)
 
 
 @quiet
@@ -178,9 +181,10 @@ def weighted_sum(weights: Array, v: Array) -> Array:
         raise ValueError(f"weights and v must share n_k: {shapes(weights=weights, v=v)}")
     require_batch(weights=weights, v=v)
     weights, v = floating(xp, weights=weights, v=v)
-    if bool(xp.all(xp.isfinite(v))) and bool(xp.all(xp.isfinite(weights))):
-        return weights @ v
-    return _selected_sum(weights, v)
+    with in_own_dtype(v):
+        if everywhere(xp, xp.isfinite(v)) and everywhere(xp, xp.isfinite(weights)):
+            return weights @ v
+        return _selected_sum(weights, v)
 
 
 class Steps(NamedTuple):
@@ -307,11 +311,19 @@ def _scaled(scores: Array, scale: float | Array) -> Array:
     if math.prod(shape(scale)) != 1:
         raise ValueError(f"scale must be one number: it has shape {shape(scale)}")
     (factor,) = floating(xp, scale=xp.reshape(scale, ()))
-    if not bool(xp.isfinite(factor)):
+    if everywhere(xp, ~xp.isfinite(factor)):
         raise ValueError(f"scale must be a finite number: it is {float(factor)}")
     finite = xp.isfinite(scores)
     # 0 * NaN is NaN, so a poisoned score would reach the gradient of the scale.
     return xp.where(finite, xp.where(finite, scores, 0.0) * xp.astype(factor, scores.dtype), scores)
+
+
+def _shares(logits: Array, highest: Array) -> Array:
+    """exp(logit - highest) / their sum over the row; 0 in a row of nothing but -inf."""
+    xp = namespace_of(logits=logits)
+    exponentials = xp.exp(logits - xp.where(highest == -np.inf, 0.0, highest))
+    total = xp.sum(exponentials, axis=-1, keepdims=True)
+    return exponentials / xp.where(total == 0, 1.0, total)
 
 
 def _selected_sum(weights: Array, v: Array) -> Array:

@@ -11,7 +11,9 @@ import numpy as np
 
 from course_lib._common import (
     Array,
+    everywhere,
     namespace_of,
+    real_kind,
     require_broadcast,
     require_one_device,
     shape,
@@ -63,7 +65,7 @@ def padding_mask(lengths: Array, n_k: int) -> Array:
     n_k = whole_number("n_k", n_k)
     # A small dtype could not be compared with a large n_k.
     lengths = xp.astype(lengths, xp.int64)
-    if bool(xp.any((lengths < 0) | (lengths > n_k))):
+    if everywhere(xp, xp.any((lengths < 0) | (lengths > n_k))):
         least, most = int(xp.min(lengths)), int(xp.max(lengths))
         raise ValueError(f"lengths must lie between 0 and n_k = {n_k}: they run from {least} to {most}")
     return xp.arange(n_k, device=array_api_compat.device(lengths)) < lengths[..., None, None]
@@ -115,7 +117,7 @@ def band(n_q: int, n_k: int, window: Window, *, align: Align) -> tuple[int, int]
 def require_mask(mask: Array, scores: Array) -> None:
     """ValueError unless `mask` is boolean or floating and broadcasts to the scores' (..., n_q, n_k)."""
     xp = namespace_of(mask=mask, scores=scores)
-    if not xp.isdtype(mask.dtype, ("bool", "real floating")):
+    if not xp.isdtype(mask.dtype, "bool") and real_kind(xp, mask.dtype) != "real floating":
         raise ValueError(
             "mask must be boolean (True = may attend) or floating (added to the logits): "
             f"its dtype is {mask.dtype}; write mask != 0 if 1 means may attend"
