@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import re
+import statistics
 from collections.abc import Iterator
 from importlib.resources import files
 from urllib.parse import quote
@@ -178,6 +179,53 @@ def test_language_switch_keeps_the_page(browser: Browser, site: str, name: str) 
         page.wait_for_url(site + there)
         assert page.evaluate("document.documentElement.lang") == language
     assert visit.complaints == []
+    page.close()
+
+
+# The letters of each full line of prose, and how many Hangul letters the widest paragraph has room for.
+LINES = """() => {
+    const prose = [...document.querySelectorAll("article section > p")].filter(p => !p.querySelector("math, img"));
+    const range = document.createRange();
+    const letters = p => {
+        const lines = new Map(), walker = document.createTreeWalker(p, NodeFilter.SHOW_TEXT);
+        for (let text = walker.nextNode(); text; text = walker.nextNode())
+            for (let place = 0; place < text.length; place++) {
+                range.setStart(text, place);
+                range.setEnd(text, place + 1);
+                const bottom = Math.round(range.getBoundingClientRect().bottom / 12);
+                if (range.getBoundingClientRect().width) lines.set(bottom, (lines.get(bottom) ?? 0) + 1);
+            }
+        return [...lines.values()].slice(0, -1);
+    };
+    const canvas = document.createElement("canvas").getContext("2d");
+    canvas.font = getComputedStyle(prose[0]).font;
+    return [prose.flatMap(letters), Math.max(...prose.map(p => p.clientWidth)) / canvas.measureText("가").width];
+}"""
+
+
+@pytest.mark.parametrize("name", ["heads", "scaling", "worked-example"])
+def test_line_of_prose_holds_as_many_letters_as_one_reads_with_ease(
+    browser: Browser, site: str, name: str
+) -> None:
+    for language in LANGUAGES:
+        visit = Visit(browser, site, chapter(name, language), **screen(1280))
+        lines, room = visit.page.evaluate(LINES)
+        if language == "ko":
+            assert 35 <= room <= 42
+        else:
+            assert len(lines) >= 5
+            assert 60 <= statistics.median(lines) <= 75
+        visit.page.close()
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_first_screen_shows_the_sentence_and_the_figure(browser: Browser, site: str, language: str) -> None:
+    page = browser.new_page(viewport={"width": 1280, "height": 800})
+    page.goto(site + chapter("index", language), wait_until="networkidle")
+    for part in ("article p >> nth=0", "#figure-four-steps .answer-sentence"):
+        box = page.locator(part).bounding_box()
+        assert box
+        assert box["y"] + box["height"] <= 800
     page.close()
 
 

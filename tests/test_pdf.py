@@ -12,6 +12,7 @@ from course_lib.course import LANGUAGES, CourseError, read_course
 from course_lib.release import pdf
 
 ROOT = Path(__file__).resolve().parents[1]
+EDITIONS = {"ko": "한국어판", "en": "English edition"}
 WORDS = {"ko": ("가중합", "Softmax over Keys"), "en": ("weighted sum", "Softmax over Keys")}
 
 
@@ -29,7 +30,10 @@ def test_build_pdf_prints_a_tagged_and_outlined_book(editions: dict[str, PdfRead
     assert catalog["/Lang"] == language
     chapters = len(list((ROOT / "book" / language).glob("*.md")))
     assert len(edition.outline) >= chapters
-    text = "".join(page.extract_text() for page in edition.pages)
+    first, *others = (page.extract_text() for page in edition.pages)
+    for word in ("Scaled Dot-Product\nAttention", EDITIONS[language], "Computation"):
+        assert word in first
+    text = "".join(others)
     for word in WORDS[language]:
         assert word in text
     assert "𝑄" in text  # a formula, in the letters of mathematics

@@ -6,14 +6,15 @@ export class Answer extends HTMLElement {
   connectedCallback() {
     if (this.picture) return;
     this.korean = this.closest("[lang]").lang.startsWith("ko");
-    this.table = this.querySelector("table");
+    const box = this.querySelector(".answer-table"); // it scrolls where the table is wider than the page
+    this.table = box.querySelector("table");
     this.key = this.id.replace("figure-", "");
     this.state = this.fit({ ...structuredClone(this.start), ...read(this.key, this.start) });
     this.innerHTML = `<div class="answer-controls">${this.controls()}</div><div class="answer-picture"></div>
       <p class="answer-sentence"></p><div class="answer-foot"><details><summary>${this.word("표로 보기", "As a table")}
       </summary></details><a>${this.word("이 상태의 주소", "Link to this state")}</a></div>`;
     [this.picture, this.sentence] = [this.children[1], this.children[2]];
-    this.querySelector("details").append(this.table);
+    this.querySelector("details").append(box);
     this.addEventListener("input", (event) => this.listen(event));
     // What was typed beyond the ends is put right when it is left.
     this.addEventListener("change", ({ target }) => target.dataset.key && this.show(target, true));

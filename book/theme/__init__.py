@@ -25,6 +25,7 @@ from . import (
     languages,
     library,
     notebook_links,
+    paper,
     roles,
     tabs,
 )
@@ -49,6 +50,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
         cards,
         hangul,
         entry,
+        paper,
     ):
         part.setup(app)
     app.connect("config-inited", _add_files)

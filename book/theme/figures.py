@@ -76,8 +76,14 @@ def element(name: str, language: str, own: str) -> str:
     title = TITLES[name][place]
     return (
         f'<course-{name} class="answer" id="figure-{own}" role="group" aria-label="{escape(title)}">'
-        f"{table(name, language)}</course-{name}>"
+        f'<div class="answer-table" role="region" tabindex="0" aria-label="{escape(_named(title, own, name))}">'
+        f"{table(name, language)}</div></course-{name}>"
     )
+
+
+def _named(title: str, own: str, name: str) -> str:
+    """A region's name, told from that of the same figure before it on the page."""
+    return title + own.removeprefix(name).replace("-", " ")
 
 
 def table(name: str, language: str) -> str:
@@ -94,7 +100,7 @@ def table(name: str, language: str) -> str:
         cells = "".join(f"<td>{'' if value is None else written(value)}</td>" for value in values)
         body += f'<tr><th scope="row">{labels[at] if labels else _in(language, label)}</th>{cells}</tr>'
     thead = f"<thead><tr><td></td>{heads}</tr></thead>" if columns else ""
-    return f'<table tabindex="0"><caption>{TITLES[name][place]}</caption>{thead}<tbody>{body}</tbody></table>'
+    return f"<table><caption>{TITLES[name][place]}</caption>{thead}<tbody>{body}</tbody></table>"
 
 
 def _in(language: str, label: str) -> str:
