@@ -203,7 +203,7 @@ LINES = """() => {
 }"""
 
 
-@pytest.mark.parametrize("name", ["heads", "scaling", "worked-example"])
+@pytest.mark.parametrize("name", ["heads", "scaling", "attention-and-ffn"])
 def test_line_of_prose_holds_as_many_letters_as_one_reads_with_ease(
     browser: Browser, site: str, name: str
 ) -> None:
