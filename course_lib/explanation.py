@@ -164,7 +164,7 @@ def _head(step: _Step) -> str:
 
 def _axis(name: str, attributes: str) -> str:
     letter, index = name.split("_")
-    look = "text-align: center; font-weight: normal; border: 0; padding: 0 0.6em"
+    look = "min-width: 0; padding: 0 0.6em; border: 0; text-align: center; font-weight: normal"
     return f'<th{attributes} style="{look}"><i>{letter}<sub>{index}</sub></i></th>'
 
 
