@@ -145,7 +145,7 @@ def softmax(logits: Array) -> Array:
     Returns (..., n_q, n_k): rows sum to 1; where a logit is -inf the weight is exactly 0, and a row of
     nothing but -inf gets only zeros. The row's maximum is subtracted first, so large logits don't overflow.
     A NaN or +inf makes the rest of its own row NaN.
-    Source: chapter `computation`.
+    Errors: ValueError for fewer than two axes, for what holds no real numbers. Source: chapter `computation`.
     """
     xp = namespace_of(logits=logits)
     require_axes("n_q, n_k", logits=logits)

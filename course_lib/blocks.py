@@ -269,6 +269,9 @@ def _through_experts(tokens: Array, chosen: Array, experts: Sequence[Sublayer]) 
         stop = start + int(xp.count_nonzero(pairs == number))
         updates.append(_expert_update(number, expert, sorted_tokens[start:stop, :]))
         start = stop
+    if len({update.shape[1] for update in updates}) > 1:
+        widths = ", ".join(str(update.shape[1]) for update in updates)
+        raise ValueError(f"experts must return vectors of one width: they return widths {widths}")
     together = xp.take(xp.concat(updates, axis=0), xp.argsort(order), axis=0)
     return xp.reshape(together, (n, top_k, together.shape[-1]))
 

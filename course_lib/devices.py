@@ -4,7 +4,10 @@ from __future__ import annotations
 
 
 def best_device() -> str:
-    """The best device that Torch can use here: "cuda", "mps" or "cpu" ("cpu" too without Torch)."""
+    """The best device that Torch can use here.
+
+    Returns "cuda", "mps" or "cpu", in this order; "cpu" too without Torch.
+    """
     try:
         import torch
     except ImportError:

@@ -49,6 +49,7 @@ def qk_norm(
     kind "l2": unit vectors; the scale becomes one learned number g (Henry et al. 2020), then |logit| <= |g|.
     eps keeps a zero vector finite; by default 1e-6, for "l2" 1e-12.
     Errors: ValueError for another kind, d_k that differ, a gain that does not broadcast, an eps of 0 or less.
+    Source: Henry et al. 2020; Dehghani et al. 2023; chapter `score-control`.
     """
     xp = namespace_of(q=q, k=k)
     require_axes("n, d_k", q=q, k=k)

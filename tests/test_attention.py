@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import math
+import re
 from typing import Any
 
 import array_api_compat
@@ -15,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional
 
+import course_lib
 from course_lib import attention, scale_and_mask, scores, softmax, weighted_sum
 from course_lib.attention import steps
 
@@ -565,6 +568,20 @@ def test_read_only_reversed_and_broadcast_views_are_read() -> None:
     close(attention(q, k_reversed, v_reversed), attention(q, k, v))
     shared = np.broadcast_to(k[0], k.shape)
     close(attention(q, shared, v), oracle.attention(q, k[0], v))
+
+
+@pytest.mark.parametrize("n", [7, 300])
+def test_attention_is_the_same_in_every_call(backend: Backend, n: int) -> None:
+    rng = np.random.default_rng(0)
+    q, k, v = (backend.array(rng.normal(size=(2, n, 5)), "float32") for _ in range(3))
+    first = numpy(attention(q, k, v, causal=True))
+    assert all(np.array_equal(numpy(attention(q, k, v, causal=True)), first) for _ in range(3))
+
+
+def test_no_function_drops_out() -> None:
+    # What a seed decides can't be checked: dropout belongs to a training loop.
+    for name in course_lib.__all__:
+        assert not re.search("drop|seed|rng", str(inspect.signature(getattr(course_lib, name))))
 
 
 def test_steps_are_the_four_operations_and_end_in_attention_s_output(backend: Backend) -> None:

@@ -518,6 +518,10 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: mixture_of_experts(X, drawn(D_MODEL, 1), [lambda tokens: tokens[1:]], top_k=1),
         "expert 0 must map (m, d_model) to (m, d_out): tokens has shape (7, 5), update has shape (6, 5)",
     ),
+    "experts of two widths": (
+        lambda: mixture_of_experts(X, drawn(D_MODEL, 2), [lambda t: t, lambda t: t[:, 1:]], top_k=1),
+        "experts must return vectors of one width: they return widths 5, 4",
+    ),
     "a gain that does not fit": (
         lambda: rms_norm(X, np.ones(3)),
         "gain must broadcast to (..., n, d_model) = (7, 5): it has shape (3,)",

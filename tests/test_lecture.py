@@ -92,6 +92,15 @@ def test_variance_of_a_dot_product_is_d_k_and_one_after_scaling(draw: str) -> No
     assert abs(products.mean()) < 4 * math.sqrt(d_k / count)
 
 
+def test_kurtosis_of_a_dot_product_nears_three_as_d_k_grows() -> None:
+    rng, count = np.random.default_rng(2), 200_000
+    for d_k in (2, 5, 64):
+        q, k = (rng.normal(size=(count, 1, d_k)) for _ in range(2))
+        products = scores(q, k)[:, 0, 0]
+        kurtosis = np.mean(products**4) / np.mean(products**2) ** 2
+        assert kurtosis == pytest.approx(3 + 6 / d_k, rel=0.05)
+
+
 def test_variance_grows_with_the_fourth_power_of_the_components_spread() -> None:
     rng, d_k, count, sigma = np.random.default_rng(1), 16, 40000, 3.0
     q, k = (rng.normal(scale=sigma, size=(count, 1, d_k)) for _ in range(2))

@@ -1,10 +1,15 @@
-"""Every public function with one argument that makes no sense: it answers, or says so by a ValueError."""
+"""Every public function, called: with what the array API standard has and no more, and with nonsense.
+
+One argument that makes no sense is answered, or refused by a ValueError.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import array_api_strict
 import numpy as np
 import pytest
 import torch
@@ -86,6 +91,10 @@ CALLS: dict[str, dict[str, Any]] = {
     "weighted_sum": {"weights": np.ones((2, 3)), "v": X},
     "window_mask": {"n_q": 3, "n_k": 5, "window": (1, 0), "align": "top-left", "like": X},
 }
+# Those that are given arrays.
+COMPUTING = {
+    name for name, call in CALLS.items() if any(isinstance(one, np.ndarray) for one in call.values())
+}
 # They take nothing, or hold what functions return.
 WITHOUT = {"best_device", "Cost", "Explanation", "LatentCache", "LatentWeights"}
 
@@ -128,6 +137,41 @@ def test_nonsense_reaches_every_public_function() -> None:
 @pytest.mark.parametrize("name", CALLS)
 def test_call_makes_sense_before_it_does_not(name: str) -> None:
     getattr(lib, name)(**CALLS[name])
+
+
+def replaced(value: Any, array: Callable[[Any], Any]) -> Any:
+    """Each NumPy array in the arguments of a call, replaced."""
+    if isinstance(value, np.ndarray):
+        return array(value)
+    if isinstance(value, partial):
+        return partial(value.func, **replaced(value.keywords, array))
+    if isinstance(value, dict):
+        return {key: replaced(one, array) for key, one in value.items()}
+    if isinstance(value, list):
+        return [replaced(one, array) for one in value]
+    if isinstance(value, lib.LatentCache):
+        return lib.LatentCache(*(array(part) for part in value))
+    if isinstance(value, lib.LatentWeights):
+        return lib.LatentWeights(**replaced(vars(value), array))
+    return value
+
+
+@pytest.mark.parametrize("name", sorted(COMPUTING))
+def test_every_function_uses_only_what_the_standard_has(name: str) -> None:
+    call = replaced(CALLS[name], array_api_strict.asarray)
+    found = getattr(lib, name)(**call | ({"dtype": array_api_strict.float32} if "dtype" in call else {}))
+    expected = getattr(lib, name)(**CALLS[name])
+    pairs = zip(parts(found), parts(expected), strict=True)
+    assert all(isinstance(ours, type(array_api_strict.ones(1))) for ours in parts(found))
+    for ours, right in pairs:
+        np.testing.assert_allclose(np.asarray(ours), right, rtol=1e-6)
+
+
+def parts(output: Any) -> tuple[Any, ...]:
+    """The arrays that a function returns."""
+    if isinstance(output, lib.Explanation):
+        return output.scores, output.logits, output.weights, output.output
+    return output if isinstance(output, tuple) else (output,)
 
 
 @pytest.mark.parametrize(("name", "argument"), [(name, one) for name, call in CALLS.items() for one in call])

@@ -55,6 +55,16 @@ def test_entry_shows_the_signature_as_in_the_source(name: str) -> None:
     assert end == ":::::"
 
 
+# It takes nothing, so there is nothing to refuse.
+@pytest.mark.parametrize("name", sorted(set(course_lib.__all__) - {"best_device"}))
+def test_docstring_of_every_function_says_its_errors_and_source(name: str) -> None:
+    public = getattr(course_lib, name)
+    if not isinstance(public, type):
+        text = (public.__doc__ or "").lower()
+        assert "errors" in text
+        assert "source" in text
+
+
 def test_references_are_sorted_by_the_label_that_they_show() -> None:
     entries = parse_file(str(ROOT / "book" / "references.bib")).entries.values()
     labels = list(bibliography.AuthorAndYear().format_labels(bibliography.ByLabel().sort(entries)))
