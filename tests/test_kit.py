@@ -10,6 +10,7 @@ import sys
 import unicodedata
 import zipfile
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,12 @@ def course(tmp_path: Path, original: Course) -> Course:
     return find_course(tmp_path / "course")
 
 
+@cache
+def kit_of(problem_set: str, language: str) -> bytes:
+    """The kit of a problem set of this course."""
+    return kit(find_course(ROOT), problem_set, language)
+
+
 def opened(content: bytes) -> dict[str, bytes]:
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         assert archive.testzip() is None
@@ -49,7 +56,7 @@ def opened(content: bytes) -> dict[str, bytes]:
 @pytest.mark.parametrize("problem_set", find_course(ROOT).problem_sets)
 def test_kit_holds_all_that_a_student_needs_and_nothing_else(problem_set: str, language: str) -> None:
     exercise = ROOT / "exercises" / language / problem_set
-    files = opened(kit(find_course(ROOT), problem_set, language))
+    files = opened(kit_of(problem_set, language))
     assert set(files) == {*MEMBERS, f"{problem_set}.ipynb"}
     assert files[f"{problem_set}.ipynb"] == (exercise / f"{problem_set}.ipynb").read_bytes()
     assert files["cases.npz"] == (exercise / "cases.npz").read_bytes()
@@ -60,16 +67,46 @@ def test_kit_holds_all_that_a_student_needs_and_nothing_else(problem_set: str, l
     assert ("pytorch.org" in files["README.txt"].decode()) is bool(torch)
 
 
-def test_kit_has_names_that_every_system_can_hold() -> None:
-    course = find_course(ROOT)
-    for name in [
-        *opened(kit(course, "ps1", "ko")),
-        *(path.name for path in (ROOT / "exercises").rglob("*.*")),
-    ]:
+RESERVED = {"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10))}
+
+
+@pytest.mark.parametrize("language", ["ko", "en"])
+@pytest.mark.parametrize("problem_set", find_course(ROOT).problem_sets)
+def test_kit_has_names_that_every_system_can_hold(problem_set: str, language: str) -> None:
+    with zipfile.ZipFile(io.BytesIO(kit_of(problem_set, language))) as archive:
+        entries = archive.infolist()
+    names = [entry.filename for entry in entries]
+    assert len({name.lower() for name in names}) == len(names)
+    for name in [*names, f"{problem_set}-{language}.zip"]:
         assert name.isascii()
         assert unicodedata.is_normalized("NFC", name)
         assert len(name) < 60
         assert not set(name) & set('<>:"/\\|?*')
+        assert name.split(".")[0].lower() not in RESERVED
+        assert name == name.strip(" .")
+    assert {entry.external_attr >> 16 for entry in entries} == {0o100644}  # plain files: no link, no folder
+
+
+@pytest.mark.parametrize("language", ["ko", "en"])
+@pytest.mark.parametrize("problem_set", find_course(ROOT).problem_sets)
+def test_kit_has_one_kind_of_line_end_and_no_mark_before_the_text(problem_set: str, language: str) -> None:
+    files = opened(kit_of(problem_set, language))
+    for name in ("README.txt", "requirements.txt", f"{problem_set}.ipynb"):
+        assert b"\r" not in files[name]
+        assert files[name].endswith(b"\n")
+        assert not files[name].startswith("\ufeff".encode())
+    assert files["requirements.txt"].isascii()  # pip reads it in the system's encoding
+
+
+def test_kit_tells_how_colab_gets_the_rest(original: Course) -> None:
+    alone = opened(kit(original, "mini", "en"))["README.txt"].decode()
+    assert f"%pip install {WHEEL}" in alone
+    for settings in ({"site": "https://example.org/c"}, {"repository": "https://github.com/owner/c"}):
+        published = replace(original, **settings)  # type: ignore[arg-type]
+        said = opened(kit(published, "mini", "en"))["README.txt"].decode()
+        assert "The notebook's first code cell gets the rest." in said
+        assert "%pip" not in said
+        assert "\n\n\n\n" not in said + alone
 
 
 @pytest.mark.parametrize("language", ["ko", "en"])
