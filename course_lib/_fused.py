@@ -32,29 +32,26 @@ def fused_attention(
     require_align(align)
     if softcap is not None or isinstance(scale, torch.Tensor) or finite_number("scale", scale) <= 0:
         return None
-    if q.device.type not in ("cpu", "cuda") or 0 in (*shape(q), *shape(k), *shape(v)):
-        return None
-    try:
-        if not stays_finite(q, k, v, float(scale)) or not (mask is None or _understood(mask, q)):
-            return None
-    except RuntimeError:  # nobody can look at numbers inside torch.vmap
-        return None
     batch = batch_shape(*(array for array in (q, k, v, mask) if array is not None))
-    n_q, n_k = q.shape[-2], k.shape[-2]
-    # The kernel draws the diagonal from the top left, and then takes no mask beside it.
-    top_left = align == "top-left" or n_q == n_k
-    diagonal = bool(causal) and top_left and mask is None and window is None
-    if not diagonal and (causal or window is not None):
-        scores = q.new_zeros(()).expand(n_q, n_k)
-        mask = combined_mask(scores, mask, causal=causal, align=align, window=window)
-    if mask is not None and mask.ndim != 2:
-        mask = _four_axes(mask, batch) if mask.ndim > 2 else mask.reshape(1, -1)
+    if q.device.type not in ("cpu", "cuda") or 0 in (*batch, *q.shape[-2:], *v.shape[-2:]):
+        return None
+    if not _numbers_fit(q, k, v, mask, float(scale)):
+        return None
+    mask, diagonal = _masks(q, k, mask, batch, causal=causal, align=align, window=window)
     q, k, v = (_four_axes(array, batch) for array in (q, k, v))
     with in_own_dtype(q):
         output = functional.scaled_dot_product_attention(
             q, k, v, attn_mask=mask, is_causal=diagonal, scale=float(scale)
         )
-    return output.reshape(*batch, n_q, v.shape[-1])
+    return output.reshape(*batch, *output.shape[-2:])
+
+
+def _numbers_fit(q: Array, k: Array, v: Array, mask: Array | None, scale: float) -> bool:
+    """Nothing in the arrays that the kernel takes otherwise. False, too, inside torch.vmap, where nobody can look."""
+    try:
+        return stays_finite(q, k, v, scale) and (mask is None or _understood(mask, q))
+    except RuntimeError:
+        return False
 
 
 def stays_finite(q: Array, k: Array, v: Array, scale: float) -> bool:
@@ -74,6 +71,28 @@ def _understood(mask: Array, q: Array) -> bool:
             and bool(mask.sum(dtype=torch.float32) < math.inf)
         )
     return True
+
+
+def _masks(
+    q: Array,
+    k: Array,
+    mask: Array | None,
+    batch: tuple[int, ...],
+    *,
+    causal: bool,
+    align: Align,
+    window: Window | None,
+) -> tuple[Array | None, bool]:
+    """The kernel's mask and is_causal: it draws the diagonal from the top left, and takes no mask beside it."""
+    n_q, n_k = q.shape[-2], k.shape[-2]
+    top_left = align == "top-left" or n_q == n_k
+    diagonal = bool(causal) and top_left and mask is None and window is None
+    if not diagonal and (causal or window is not None):
+        scores = q.new_zeros(()).expand(n_q, n_k)
+        mask = combined_mask(scores, mask, causal=causal, align=align, window=window)
+    if mask is not None and mask.ndim != 2:
+        mask = _four_axes(mask, batch) if mask.ndim > 2 else mask.reshape(1, -1)
+    return mask, diagonal
 
 
 def _four_axes(array: Array, batch: tuple[int, ...]) -> Array:

@@ -247,6 +247,7 @@ def _faster(
         return fused_attention(q, k, v, scale=scale, softcap=softcap, **options)
     if not array_api_compat.is_numpy_array(q) or min(q.shape[-2], k.shape[-2]) < _WORTH_BLOCKS:
         return None
+    # The plain number, refused where scale_and_mask would refuse it.
     factor = float(_scaled(np.ones(1), scale)[0])
     if softcap is not None:
         softcap = finite_number("softcap", softcap, positive=True)

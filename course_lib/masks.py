@@ -57,7 +57,7 @@ def padding_mask(lengths: Array, n_k: int) -> Array:
 
     Returns booleans of shape (..., 1, n_k) for `lengths` of shape (...), True = may attend. With a heads
     axis, pass lengths[:, None], so that the mask is (batch, 1, 1, n_k).
-    Errors: ValueError where `lengths` are not integers from 0 to n_k. Source: chapter `computation`.
+    Errors: ValueError where `lengths` are not integers from 0 to n_k. Source: chapter `computation`, the mask M.
     """
     xp = namespace_of(lengths=lengths)
     if not xp.isdtype(lengths.dtype, "integral"):

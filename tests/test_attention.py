@@ -502,6 +502,11 @@ def test_no_keys_give_zeros_and_no_queries_an_empty_output(backend: Backend) -> 
         assert tuple(attention(*backend.arrays(q[:, :0], k, v), **options).shape) == (2, 0, D_V)
     assert tuple(attention(*backend.arrays(q, k, v[..., :0])).shape) == (2, N_Q, 0)
     assert tuple(attention(*backend.arrays(q[:0], k[:0], v[:0])).shape) == (0, N_Q, D_V)
+    for batch in ((0,), (2, 0), (0, 2), (5, 0, 1)):
+        mask = backend.array(np.ones((*batch, N_Q, N_K), dtype=bool))
+        q, k, v = drawn(*[1] * len(batch))
+        shape = tuple(attention(*backend.arrays(q, k, v), mask=mask, causal=True).shape)
+        assert shape == (*batch, N_Q, D_V)
 
 
 def test_without_components_every_score_is_zero_and_the_values_are_averaged(backend: Backend) -> None:
