@@ -21,7 +21,7 @@ from course_lib.course import Course, CourseError
 from course_lib.release.serve import serve_book
 from course_lib.release.site import build_site
 
-PATIENCE = 180  # seconds, for a server that says nothing
+PATIENCE = 600  # seconds, for a server that says nothing
 
 
 class Served:
