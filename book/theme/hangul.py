@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from fontTools import subset
+from fontTools.ttLib import TTFont
 from sphinx.application import Sphinx
 
 PACKAGE = "koreanize_matplotlib"  # only its font files are used
@@ -52,6 +53,8 @@ def _font(name: str) -> Path:
 
 
 def _write_subset(source: Path, letters: set[str], target: Path) -> None:
+    if target.is_file() and _letters(target) == letters & _letters(source):
+        return  # a change of a chapter seldom brings a new syllable, and packing a font takes a second
     # The TSI tables hold sources of the hinting, which is left out.
     options = subset.Options(
         flavor="woff2", hinting=False, name_IDs=COPYRIGHT_AND_LICENCE, notdef_outline=True
@@ -64,3 +67,8 @@ def _write_subset(source: Path, letters: set[str], target: Path) -> None:
     font["head"].modified = font["head"].created  # the same pages give the same bytes
     font.recalcTimestamp = False
     subset.save_font(font, str(target), options)
+
+
+def _letters(path: Path) -> set[str]:
+    with TTFont(path) as font:
+        return {chr(code) for code in font.getBestCmap()}
