@@ -218,8 +218,9 @@ def rotary(
     angles = _angles(x, positions, finite_number("base", base, positive=True))
     cos, sin = xp.cos(angles), xp.sin(angles)
     half = x.shape[-1] // 2
-    axis, pairs = (-1, (half, 2)) if interleaved else (-2, (2, half))
-    first, second = xp.unstack(xp.reshape(x, (*shape(x)[:-1], *pairs)), axis=axis)
+    axis, last_axes = (-1, (half, 2)) if interleaved else (-2, (2, half))
+    pairs = xp.reshape(x, (*shape(x)[:-1], *last_axes))
+    first, second = (pairs[..., i] if interleaved else pairs[..., i, :] for i in (0, 1))
     turned = xp.stack([first * cos - second * sin, first * sin + second * cos], axis=axis)
     return xp.astype(xp.reshape(turned, shape(x)), x.dtype, copy=False)
 
@@ -234,7 +235,7 @@ def split_heads(x: Array, heads: int) -> Array:
     *batch, features = shape(x)
     if features % heads:
         raise ValueError(f"x must divide into {heads} heads: it has shape {shape(x)}")
-    return xp.moveaxis(xp.reshape(x, (*batch, heads, features // heads)), -2, -3)
+    return _swapped(xp.reshape(x, (*batch, heads, features // heads)))
 
 
 def merge_heads(x: Array) -> Array:
@@ -245,7 +246,14 @@ def merge_heads(x: Array) -> Array:
     xp = namespace_of(x=x)
     require_axes("heads, n, d", x=x)
     *batch, heads, n, d = shape(x)
-    return xp.reshape(xp.moveaxis(x, -3, -2), (*batch, n, heads * d))
+    return xp.reshape(_swapped(x), (*batch, n, heads * d))
+
+
+def _swapped(x: Array) -> Array:
+    """(..., a, b, d) as (..., b, a, d)."""
+    # Torch can do this inside torch.vmap, but not moveaxis.
+    *batch, a, b, d = range(x.ndim)
+    return namespace_of(x=x).permute_dims(x, (*batch, b, a, d))
 
 
 def _in_heads(heads: int, **pair: Array) -> Array:

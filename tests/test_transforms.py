@@ -12,7 +12,7 @@ import oracle
 import pytest
 import torch
 from conftest import numpy
-from test_nonsense import CALLS, COMPUTING, replaced
+from test_nonsense import CALLS, COMPUTING, parts, replaced
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 import course_lib as lib
@@ -120,6 +120,19 @@ def test_vmap_gives_what_a_batch_axis_gives(options: dict[str, Any]) -> None:
     q, k, v = qkv(11)
     close(torch.vmap(partial(attention, **options))(q, k, v), attention(q, k, v, **options))
     close(torch.vmap(lambda q: attention(q, k[0], v[0], **options))(q), attention(q, k[0], v[0], **options))
+
+
+@pytest.mark.parametrize("name", sorted(COMPUTING - UNKNOWN - {"causal_mask", "window_mask"}))
+def test_every_function_runs_inside_vmap(name: str) -> None:
+    call = replaced({key: one for key, one in CALLS[name].items() if key != "dtype"}, torch.tensor)
+    first = next(key for key, one in call.items() if isinstance(one, torch.Tensor))
+    numbers = call[first].is_floating_point()
+    both = torch.stack([call[first], call[first] + 1 if numbers else call[first]])
+    found = torch.vmap(lambda one: getattr(lib, name)(**call | {first: one}))(both)
+    for i, one in enumerate(both):
+        expected = getattr(lib, name)(**call | {first: one})
+        for ours, right in zip(parts(found), parts(expected), strict=True):
+            close(ours[i], right)
 
 
 def test_vmap_over_a_mask_or_a_scale_gives_the_definition() -> None:
