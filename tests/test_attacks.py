@@ -118,7 +118,7 @@ def test_there_are_attacks_of_every_kind() -> None:
         "comparison patched", "hooks of IPython", "hooks of Python", "objects that lie", "tests or answers sought",
         "answers delegated", "shadowing files", "marks forged", "neighbours touched", "parent killed",
         "processes left behind", "time", "memory", "disk", "output", "processes, descriptors", "results as bombs",
-        "inputs", "markup in the feedback",
+        "inputs", "markup in the feedback", "tasks of one notebook",
     } <= kinds  # fmt: skip
     assert {attack.name for attack in ATTACKS} >= FAST
 
