@@ -18,7 +18,9 @@ from course_lib.grading.report import Item, StudentReport
 from course_lib.grading.sample import SampleStudent
 from course_lib.grading.worker import Examined, NoRoom, Unit
 from course_lib.release.demo import DemoClass, DemoRow
+from course_lib.release.link_check import Asked
 from course_lib.release.notebooks import release
+from course_lib.release.site import SiteReport
 
 DOUBLE = "def double(x):\n    return 2 * x"
 
@@ -66,6 +68,27 @@ def test_help_lists_the_commands_and_loads_nothing_heavy() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     for command in ("build", "release", "grade", "feedback", "demo"):
         assert f"  {command} " in done.stdout
+
+
+def test_build_says_which_links_are_broken_and_which_are_gone(
+    course: Course, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    html = course.build / "html"
+    html.mkdir(parents=True)
+    (html / "index.html").write_text('<a href="gone.html">', encoding="utf-8")
+    asked = Asked(1, ["a → b (moved to c)"], ["a → d (404 Not Found)"], ["a → e (timed out)"])
+    monkeypatch.setattr("course_lib.release.site.build_site", lambda course: SiteReport({}, False, 0, []))
+    monkeypatch.setattr("course_lib.release.link_check.ask_hosts", lambda course: asked)
+    code, _, err = run("build", "--links")
+    assert code == 1
+    assert (
+        "1 links within the book are broken: index.html → gone.html (no such file in the site). Correct"
+        in err
+    )
+    code, out, err = run("build", "--online")
+    assert code == 1
+    assert "Link: a → b (moved to c)\nLink: a → e (timed out)\n" in out
+    assert "1 links lead to what is gone: a → d (404 Not Found). Correct" in err
 
 
 def test_interrupted_command_says_so(course: Course, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
