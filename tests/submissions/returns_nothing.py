@@ -1,7 +1,7 @@
 """A function without return.
 
 Marks: double 0, mean 2.5, why waits
-Message: double: An array should come back; None did
+Message: double: An array should come back, and None did
 """
 
 from submission_case import Case

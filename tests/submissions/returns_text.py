@@ -2,7 +2,7 @@
 
 From: jupyter/nbgrader#1339
 Marks: double 0, mean 2.5, why waits
-Message: double: An array should come back; str did
+Message: double: An array should come back, and str did
 """
 
 from submission_case import Case
