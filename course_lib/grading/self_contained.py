@@ -67,6 +67,8 @@ _MAGICS = frozenset(_MAGIC_WORDS.split())
 # Where IPython sees other lines than Python does, or takes what begins a line for a command or a prompt.
 _LINE_ENDS = re.compile("[\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 _COMMAND = re.compile(r"^\s*(?:[%!?]|>>>|\.{3,}:)|\bIn \[\d+\]:", re.MULTILINE)
+# As the type of an argument or a result they are only named, and nobody can take them from there.
+_TYPES = frozenset(("ndarray", "Tensor"))
 _CONTEXTS = frozenset(("errstate", "no_grad"))  # what they set is set back
 _NODES = (
     ast.Module, ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop, ast.alias, ast.arguments, ast.arg,
@@ -76,6 +78,10 @@ _NODES = (
     ast.Dict, ast.Set, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Compare, ast.Call,
     ast.FormattedValue, ast.JoinedStr, ast.Constant, ast.Attribute, ast.Subscript, ast.Starred, ast.Name, ast.List,
     ast.Tuple, ast.Slice, ast.Try, ast.ExceptHandler,
+)  # fmt: skip
+
+_NAMES_A_TYPE = (
+    ast.Name, ast.Attribute, ast.Subscript, ast.Tuple, ast.BinOp, ast.BitOr, ast.Constant, ast.expr_context,
 )  # fmt: skip
 
 
@@ -118,7 +124,8 @@ def _look_at(source: str) -> _Cell:
         return _Cell(False)
     try:
         tree = ast.parse(source)
-        if not all(_harmless(node) for node in ast.walk(tree)):
+        types = set(_types(tree))
+        if not all(node in types or _harmless(node) for node in ast.walk(tree)):
             return _Cell(False)
         table = symtable.symtable(source, "<cell>", "exec")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -170,6 +177,15 @@ def _harmless(node: ast.AST) -> bool:
             and node.optional_vars is None
         )
     return isinstance(node, _NODES)
+
+
+def _types(tree: ast.Module) -> Iterator[ast.AST]:
+    """`np.ndarray` and its like in annotations that do nothing but name types."""
+    for node in ast.walk(tree):
+        annotation = node.returns if isinstance(node, ast.FunctionDef) else getattr(node, "annotation", None)
+        parts = list(ast.walk(annotation)) if annotation else []
+        if all(isinstance(part, _NAMES_A_TYPE) for part in parts):
+            yield from (part for part in parts if isinstance(part, ast.Attribute) and part.attr in _TYPES)
 
 
 def _is_constant(node: ast.AST) -> bool:
