@@ -199,7 +199,7 @@ def _result(future: Future[Examined], unit: Unit) -> Examined:
         raise
     except concurrent.futures.CancelledError as error:
         raise CourseError(
-            "The connection to the Dask scheduler is lost. What was finished stays; "
+            "The connection to the Dask scheduler is lost. What was recorded stays; "
             "the same command goes on from there."
         ) from error
     except Exception as error:  # Dask's KilledWorker, say: this unit's workers were lost again and again
