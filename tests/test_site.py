@@ -39,7 +39,10 @@ def test_build_site_takes_a_change_in_the_library_into_the_pages(course: Course)
     report = build_site(course)
     html = read(course, "index")
     assert report.rebuilt
-    assert report.pages["ko"].read_text(encoding="utf-8").count("book/ko/index.html") == 2
+    entry = report.pages["ko"].read_text(encoding="utf-8")
+    assert entry.count("book/ko/index.html") == 2
+    [icon] = re.findall(r'<link rel="icon" href="([^"]*)">', entry)
+    assert (report.pages["ko"].parent / icon).is_file()
     assert "answer 41" in html
     assert '<html lang="ko"' in html
     assert "<msqrt>" in html
@@ -198,10 +201,13 @@ def test_build_site_builds_only_the_language_that_changed(english: Course) -> No
         return {language: path.stat().st_mtime_ns for language, path in pages.items()}
 
     before = built()
+    (html / "attention-en.pdf").write_bytes(b"%PDF-1.7")  # as `course build --pdf` leaves it
     write(english, "book/en/index.md", INDEX + "\nOne more line.\n")
     build_site(english)
     assert built()["ko"] == before["ko"]
-    assert "One more line" in pages["en"].read_text(encoding="utf-8")
+    text = pages["en"].read_text(encoding="utf-8")
+    assert "One more line" in text
+    assert text.count('href="../attention-en.pdf" type="application/pdf"') == 1
 
     before = built()
     write(english, "book/en/second.md", f"{SECOND}\n{{ref}}`nowhere`\n")

@@ -50,8 +50,8 @@ class AttentionAndFfn extends Answer {
     const most = Math.max(...parameters);
     this.picture.innerHTML = this.crossing(width) +
       bars("FLOPs: 8nd² + 4n²d, 16nd²", Math.max(attention, ffn),
-        [["Attention", [[projections, "way1"], [mixing, "weight"]], ""], ["FFN", [[ffn, "way0"]], ""]]) +
-      bars(this.word("파라미터", "Parameters"), most, [["Attention", [[parameters[0], "way1"]], ""], ["FFN", [[parameters[1], "way0"]], ""]]) +
+        [["Attention", [[projections, "way0"], [mixing, "weight"]], ""], ["FFN", [[ffn, "way1"]], ""]]) +
+      bars(this.word("파라미터", "Parameters"), most, [["Attention", [[parameters[0], "way0"]], ""], ["FFN", [[parameters[1], "way1"]], ""]]) +
       bars(`KV cache (${this.word("한 sequence, bfloat16", "one sequence, bfloat16")})`, Math.max(...Object.values(caches)),
         Object.entries(caches).map(([kind, bytes]) => [kind, [[bytes, "key"]], "B"]));
     const ratio = `<b>${number(attention / ffn)}</b>`;
@@ -71,7 +71,7 @@ class AttentionAndFfn extends Answer {
     const title = this.word("FLOPs — 가로는 n", "FLOPs — across: n");
     return svg(width, 204, title, `${words(0, 14, title, 'class="bold"')}<path class="axis" d="M${left} ${bottom}H${right}"/>${ticks}
       <path class="mark" d="M${x(2 * d)} ${y(32 * d ** 3)}V${bottom}"/>${words(x(2 * d) - 6, y(32 * d ** 3) - 8, "n = 2d", 'class="end"')}
-      <polyline class="line way1" points="${curve}"/><path class="line way0" d="M${x(0)} ${y(0)}L${x(4 * d)} ${y(64 * d ** 3)}"/>
+      <polyline class="line weight" points="${curve}"/><path class="line way1" d="M${x(0)} ${y(0)}L${x(4 * d)} ${y(64 * d ** 3)}"/>
       <path class="mark" d="M${x(within)} 22V${bottom}"/>${words(x(within) + 5, 34, n > 4 * d ? `n = ${n} →` : `n = ${n}`, n > 2 * d ? `class="end" dx="-10"` : "")}
       ${words(right + 8, y(96 * d ** 3) + 4, "Attention")}${words(right + 8, y(64 * d ** 3) + 4, "FFN")}`);
   }

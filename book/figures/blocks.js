@@ -76,7 +76,7 @@ class Blocks extends Answer {
     const edge = (at) => left + Math.min(at * block, keys) * each;
     const highest = steps.map((at, place) => `<path class="line way0" d="M${edge(place)} ${y(at.m)}H${edge(place + 1)}"/>`).join("");
     const now = step ? `<rect class="frame" x="${edge(step - 1) + 0.5}" y="24" width="${edge(step) - edge(step - 1) - 1}" height="154"/>` : "";
-    const title = this.word("logits 한 row와 지금까지의 최댓값 m", "One row of logits, and the maximum m so far");
+    const title = this.word("logits 한 row와 지금까지의 최댓값 m", "A row of logits, and its maximum m");
     return svg(width, 182, title, `${words(0, 14, title, 'class="bold"')}${bars}<path class="axis" d="M${left} ${zero}H${width}"/>${highest}${now}
       ${steps.length ? words(left - 4, y(steps.at(-1).m) + 4, "m", 'class="end"') : ""}`);
   }
@@ -92,7 +92,7 @@ class Blocks extends Answer {
       return `${at ? `<rect class="kept" x="${x}" width="${wide}" y="${114 - old}" height="${old}"/><rect class="weight" x="${x}" width="${wide}" y="${114 - height}" height="${height - old}"/>
         ${words(x + wide / 2, 108 - height, number(at.z), 'class="middle"')}` : ""}${words(x + wide / 2, 130, count > 8 ? place + 1 : `block ${place + 1}`, 'class="middle faint"')}`;
     }).join("");
-    const title = this.word("합 Z: 줄여서 이어 온 것(빗금) + 새것", "The sum Z: kept and shrunk (hatched) + new");
+    const title = this.word("합 Z: 줄여서 이어 온 것(빗금) + 새것", "Sum Z: shrunk (hatched) + new");
     return svg(width, 136, title, `<defs><pattern id="${this.id}-hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><path class="hatch" d="M0 0V6"/></pattern></defs>
       ${words(0, 14, title, 'class="bold"')}${bars.replaceAll('class="kept"', `class="kept" fill="url(#${this.id}-hatch)"`)}<path class="axis" d="M${left} 114.500H${width}"/>`);
   }

@@ -72,7 +72,7 @@ class ScoreControl extends Answer {
     const ticks = [1, 2, 4, 8, 16, 32].map((t) => words(x(t), bottom + 16, `×${t}`, 'class="middle faint"')).join("") +
       [1, 10, 100, 1000, 10000].map((value) => `<path class="grid" d="M${left} ${y(value)}H${right}"/>${words(left - 6, y(value) + 4, value > 100 ? `10${value > 1000 ? "⁴" : "³"}` : value, 'class="end faint"')}`).join("");
     const dots = this.result.logits.map((row, way) => `<circle class="way${way}" cx="${x(this.state.t)}" cy="${y(largest(row))}" r="4"/>`).join("");
-    const title = this.word("가장 큰 |logit| — 가로는 norm의 배수", "Largest |logit| — across: how many times the norms");
+    const title = this.word("가장 큰 |logit| — 가로는 norm의 배수", "Largest |logit| as the norms grow");
     return svg(width, 212, title, `${words(0, 12, title, 'class="bold"')}${ticks}<path class="mark" d="M${x(this.state.t)} 20V${bottom}"/>${drawn}${dots}${labels}`);
   }
 

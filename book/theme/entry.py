@@ -14,10 +14,11 @@ PAGE = """<!DOCTYPE html>
 <meta charset="utf-8">
 <meta http-equiv="refresh" content="0; url={target}">
 <title>{title}</title>
-{tags}</head>
+{icon}{tags}</head>
 <body><p><a href="{target}">{title}</a></p></body>
 </html>
 """
+ICON = '<link rel="icon" href="_static/{name}">\n'  # without it, a browser asks for one that is not there
 
 
 def setup(app: Sphinx) -> None:
@@ -32,6 +33,7 @@ def _lead_to_first_chapter(app: Sphinx, error: Exception | None) -> None:
         language=app.config.language,
         target=app.builder.get_target_uri(first),
         title=app.config.html_title,
+        icon=ICON.format(name=Path(app.config.html_favicon).name) if app.config.html_favicon else "",
         tags=cards.tags(
             app, first, app.env.get_doctree(first)
         ),  # whoever shares the site shares this address

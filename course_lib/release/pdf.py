@@ -12,7 +12,7 @@ from pathlib import Path
 
 from course_lib.course import Course, CourseError
 from course_lib.release.archive import source_date
-from course_lib.release.site import Edition, build_site, editions_of, failure_in, run_sphinx
+from course_lib.release.site import Edition, build_site, editions_of, failure_in, link_pdf, run_sphinx
 
 BROWSERS = (
     "chromium",
@@ -28,7 +28,6 @@ PATIENCE = 300  # seconds, for a browser that hangs
 DATE = re.compile(rb"(?<=Date \(D:)\d{14}[+-]\d\d'\d\d'(?=\))")
 # Links to where Sphinx had written the page: in print they would name folders of this machine, and lead nowhere.
 HERE = re.compile(r'href="[^":]*index\.html#')
-SWITCH = '<a class="language"'  # book/theme/templates/language.html
 ELEMENT = re.compile(rb"(?<=\(node)\d{8}(?=\))")
 LOCAL_FONT = re.compile(r'local\("[^"]*"\),?\s*')
 
@@ -44,7 +43,7 @@ def build_pdf(course: Course) -> dict[str, Path]:
     with ThreadPoolExecutor() as pool:
         printed = dict(pool.map(lambda edition: _print(course, edition, browser), editions))
     for edition in editions:
-        _link(edition, printed[edition.language])
+        link_pdf(edition)
     return printed
 
 
@@ -68,7 +67,7 @@ def _print(course: Course, edition: Edition, browser: str) -> tuple[str, Path]:
             f"The PDF ({edition.language}) could not be made: {reason} The whole log is {edition.log}."
         )
     page = _prepare(folder)
-    target = course.build / "html" / f"attention-{edition.language}.pdf"
+    target = edition.pdf
     target.unlink(missing_ok=True)
     command = [browser, *PRINT, f"--user-data-dir={folder / 'browser'}", f"--print-to-pdf={target}"]
     if hasattr(os, "geteuid") and os.geteuid() == 0:
@@ -83,16 +82,6 @@ def _print(course: Course, edition: Edition, browser: str) -> tuple[str, Path]:
         )
     _settle(target)
     return edition.language, target
-
-
-def _link(edition: Edition, pdf: Path) -> None:
-    """Puts a link to the PDF before that to the other language, on each page that has none."""
-    for page in edition.html.rglob("*.html"):
-        text = page.read_text(encoding="utf-8")
-        if f'<html lang="{edition.language}" ' in text and pdf.name not in text:
-            address = Path(os.path.relpath(pdf, page.parent)).as_posix()
-            link = f'<a class="language" href="{address}" type="application/pdf">PDF</a>\n{SWITCH}'
-            page.write_text(text.replace(SWITCH, link, 1), encoding="utf-8", newline="\n")
 
 
 def _settle(pdf: Path) -> None:

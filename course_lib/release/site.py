@@ -26,6 +26,7 @@ WARNING = re.compile(r"(^|: )(WARNING|ERROR|CRITICAL): |^\w*(Error|Exception|War
 FAILED_CELL = "The cell that failed: "  # what sphinx_run.py writes before a cell's error, as JSON
 SPHINX_RUN = Path(__file__).with_name("sphinx_run.py")
 COLOUR = re.compile(r"\x1b\[[\d;]*m")
+SWITCH = '<a class="language"'  # book/theme/templates/language.html
 SHOWN_WARNINGS = 5
 SHOWN_LETTERS = 300
 MADE = {".pyc", ".mo"}  # files that appear beside their sources
@@ -70,6 +71,10 @@ class Edition:
         return self.build / "jupyter_execute" / self.language
 
     @property
+    def pdf(self) -> Path:
+        return self.build / "html" / f"attention-{self.language}.pdf"
+
+    @property
     def log(self) -> Path:
         return self.build / f"book-{self.language}.log"
 
@@ -107,6 +112,16 @@ def editions_of(course: Course) -> list[Edition]:
         if not path.is_file():
             raise CourseError(f"The book needs {path}, which is missing. Restore that file and build again.")
     return editions
+
+
+def link_pdf(edition: Edition) -> None:
+    """Puts a link to the PDF before that to the other language, on each page that has none."""
+    for page in edition.html.rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        if f'<html lang="{edition.language}" ' in text and edition.pdf.name not in text:
+            address = Path(os.path.relpath(edition.pdf, page.parent)).as_posix()
+            link = f'<a class="language" href="{address}" type="application/pdf">PDF</a>\n{SWITCH}'
+            page.write_text(text.replace(SWITCH, link, 1), encoding="utf-8", newline="\n")
 
 
 # What the pages depend on
@@ -205,7 +220,10 @@ def _build_all(course: Course, editions: list[Edition], state: dict[str, str]) -
 
 def _build(course: Course, edition: Edition) -> bool:
     """Whether the build succeeded; Sphinx says why not in the log."""
-    return run_sphinx(course, edition, "html", edition.html)
+    succeeded = run_sphinx(course, edition, "html", edition.html)
+    if edition.pdf.is_file():
+        link_pdf(edition)  # the pages that were written anew have lost it
+    return succeeded
 
 
 def run_sphinx(
