@@ -109,8 +109,9 @@ def _draw_steps(figure: Any) -> None:
     import numpy as np
 
     from course_lib import explain
-    from course_lib._figure_style import FAINT, ROLES
+    from course_lib._figure_style import FAINT
     from course_lib._numbers import number
+    from course_lib._roles import ROLES
 
     from .figures import START
 
