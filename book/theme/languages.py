@@ -21,11 +21,13 @@ NAMES = {"ko": "한국어", "en": "English"}
 PAGES = {"ko": "book/ko/", "en": "en/"}  # of the chapters, from the root of the site
 OTHERS = {"ko": "", "en": "en/"}  # of the search, which is a page without a source
 HANGUL = re.compile("([가-힣]+(?:[ ,·]+[가-힣]+)*)")
+LISTING = re.compile("<pre>.*?</pre>", re.DOTALL)
 
 
 def setup(app: Sphinx) -> None:
     app.connect("config-inited", _show_switch)
     app.connect("html-page-context", _add_links)
+    app.connect("html-page-context", _mark_korean_in_listings)
     app.add_post_transform(MarkKorean)
 
 
@@ -55,6 +57,16 @@ def _address(language: str, name: str) -> str | None:
         return f"{PAGES[language]}{name}.html"
     written = (BOOK / "en" / "_config.yml").is_file()
     return f"{OTHERS[language]}{name}.html" if written and name == "search" else None
+
+
+def _mark_korean_in_listings(
+    app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: object
+) -> None:
+    """As MarkKorean does; a listing becomes markup only when it is written."""
+    if app.config.language != "ko":
+        context["body"] = LISTING.sub(
+            lambda listing: HANGUL.sub(r'<span lang="ko">\1</span>', listing[0]), context.get("body", "")
+        )
 
 
 class MarkKorean(SphinxPostTransform):
