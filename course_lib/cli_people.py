@@ -187,6 +187,7 @@ def report(
     """
     from course_lib.grading.report import require_writable, write_json
     from course_lib.people.forget import remember
+    from course_lib.people.private_file import write_private
     from course_lib.people.report_page import report_page
     from course_lib.people.statistics import statistics_of
 
@@ -197,9 +198,8 @@ def report(
         found, marks = statistics_of(course, problem_set)
     by_student = {student: one.total for student, one in sorted(marks.students.items())} if names else None
     out = out or _in_exports(course, f"{problem_set}-report.html")
-    require_writable(out)
-    out.touch(mode=0o600)
-    out.write_text(report_page(found, course.language, by_student=by_student), encoding="utf-8")
+    page = report_page(found, course.language, by_student=by_student)
+    write_private(out, lambda draft: draft.write_text(page, encoding="utf-8"))
     remember(course, out)
     if json is not None:
         write_json(found, json)
@@ -251,7 +251,7 @@ def forget(
 ) -> None:
     """Remove a term's people and marks.
 
-    Gradebook, submissions, executed notebooks, feedback, exports, logs and extensions. What you made for the course
+    Gradebook, submissions, executed notebooks, feedback, exports and extensions. What you made for the course
     stays, and its secret.
     """
     from course_lib.people.forget import forget_term, found_of

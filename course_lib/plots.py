@@ -213,9 +213,7 @@ def contributions(weights: ArrayLike, v: ArrayLike, *, language: str = "ko") -> 
 
 
 @book_style()
-def weights_of_heads(
-    weights: ArrayLike, tokens: Sequence[str], *, names: Sequence[str] | None = None, language: str = "ko"
-) -> Figure:
+def weights_of_heads(weights: ArrayLike, tokens: Sequence[str], *, language: str = "ko") -> Figure:
     """What each head reads, side by side: a matrix of weights a head, Queries in rows, Keys in columns.
 
     Shapes: weights (heads, n, n) of self-attention over n named tokens, 1 to 3 heads and at most 6 tokens.
@@ -228,12 +226,11 @@ def weights_of_heads(
             "weights must be (heads, n, n) for n named tokens, at most 3 heads and 6 tokens: "
             f"weights has shape {a.shape}, {len(tokens)} tokens"
         )
-    titles = [f"head {head + 1}" for head in range(heads)] if names is None else list(names)
     figure = new_figure(WIDTH, 0.95 + 0.4 * n)
     row = figure.subplots(1, heads, sharey=True, squeeze=False)[0]
-    for axes, matrix, title in zip(row, a, titles, strict=True):
+    for head, (axes, matrix) in enumerate(zip(row, a, strict=True), start=1):
         _tinted_matrix(axes, matrix, ROLES["weight"])
-        axes.set_title(title)
+        axes.set_title(f"head {head}")
         axes.set_xticks(np.arange(n) + 0.5, tokens, rotation=35, ha="right", rotation_mode="anchor")
     row[0].set_yticks(np.arange(n) + 0.5, tokens)
     row[0].set_ylabel(say("읽는 쪽 (Query)", "reads (Query)"))

@@ -53,9 +53,7 @@ FIGURES: dict[str, Callable[..., Figure]] = {
     "contributions": lambda **options: plots.contributions(AFTER, V[:3], **options),
     "sharpening": lambda **options: plots.sharpening(AFTER, BEFORE, factor=10, **options),
     "heads": lambda **options: plots.weights_of_heads(HEADS, ["A", "B"], **options),
-    "heads, most": lambda **options: plots.weights_of_heads(
-        np.ones((3, 4, 4)), list("ABCD"), names=["x", "y", "z"], **options
-    ),
+    "heads, most": lambda **options: plots.weights_of_heads(np.ones((3, 4, 4)), list("ABCD"), **options),
     "class run": lambda **options: plots.class_run(3, **options),
     "class run, most workers": lambda **options: plots.class_run(4, **options),
     "grading time": lambda **options: plots.grading_time(
@@ -247,10 +245,10 @@ def test_contributions_end_at_the_output() -> None:
 
 
 def test_weights_of_heads_show_every_weight() -> None:
-    figure = plots.weights_of_heads(HEADS, ["A", "B"], names=["one", "other"])
+    figure = plots.weights_of_heads(HEADS, ["A", "B"])
     shown = [text.get_text() for axes in figure.axes for text in axes.texts]
     assert shown == [f"{weight:.2f}" for weight in HEADS.flat]
-    assert [axes.get_title(loc="left") for axes in figure.axes] == ["one", "other"]
+    assert [axes.get_title(loc="left") for axes in figure.axes] == ["head 1", "head 2"]
 
 
 def test_sharing_of_heads_joins_neighbours() -> None:

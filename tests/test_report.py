@@ -131,6 +131,10 @@ def test_report_command_writes_page_and_figures(
     figures: dict[str, Any] = json.loads((course.root / "figures.json").read_text())
     assert figures["items"][0]["id"] == "double"
     assert "secret" not in json.dumps(figures)
+    with pytest.raises(SystemExit):
+        cli.main(["report", "mini", "--out", "nowhere/page.html"])
+    sentence = "course: nowhere/page.html can't be written: give a file in a folder that is there.\n"
+    assert capsys.readouterr().err == sentence
 
 
 def test_statistics_say_that_nothing_was_graded(tmp_path: Path) -> None:

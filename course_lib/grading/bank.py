@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import hmac
 import importlib.util
 import inspect
 import linecache
@@ -180,6 +181,10 @@ def _bank_of(module: ModuleType, place: str) -> Bank:
     return bank
 
 
+# Of a hidden check, each part is drawn so many times: what passes by luck once does not pass all.
+ROUNDS = 3
+
+
 def visible_cases(bank: Bank) -> list[TaskCases]:
     """The cases that students get: the same for everybody."""
     return [draw_cases(task, visible_seed(bank, task)) for task in bank.tasks]
@@ -188,6 +193,12 @@ def visible_cases(bank: Bank) -> list[TaskCases]:
 def visible_seed(bank: Bank, task: Task) -> bytes:
     """What the cases that students get are drawn from."""
     return f"visible/{bank.name}/{task.name}".encode()
+
+
+def hidden_cases(bank: Bank, task: Task, student: str, secret: bytes, *, site: str) -> TaskCases:
+    """The cases that a student is graded on: unknown without the course's secret, the same in a regrade."""
+    seed = hmac.digest(secret, f"{student}/{bank.name}/{task.name}".encode(), "sha256")
+    return for_students(draw_cases(task, seed, rounds=ROUNDS), site)
 
 
 def for_students(cases: TaskCases, site: str) -> TaskCases:

@@ -7,7 +7,6 @@ draws the inputs for this student, asks the seat to call the student's function,
 from __future__ import annotations
 
 import copy
-import hmac
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
@@ -15,14 +14,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from course_lib.checks import Outcome, TaskCases, TooMuchMemory, decide, report
-from course_lib.grading.bank import Bank, Task, draw_cases, for_students
+from course_lib.grading.bank import Bank, Task, hidden_cases
 from course_lib.grading.outputs import Outputs, error_output, graded_outputs
 from course_lib.grading.rooms import Call, Ended, Lost, Room, Seat, TooLong, TooMuch
 from course_lib.grading.self_contained import is_self_contained
 from course_lib.grading.verdicts import LIMITS
 
-# Each part is drawn so many times: what passes by luck once does not pass all.
-ROUNDS = 3
 _ANSWER_SECONDS = 1.0  # in which a process that waits for a question says that it is there
 _END_IN = {
     "ko": {
@@ -82,11 +79,6 @@ def examine(notebook: Any, student: str, exam: Exam, room: Room) -> Any:
             cells[count - 1].outputs = sitting.judge(_graded(cells[count - 1]), state, count)
         executed.metadata[LIMITS] = sitting.limits_hit
     return executed
-
-
-def seed_of(exam: Exam, student: str, task: str) -> bytes:
-    """What the hidden cases of a student are drawn from: unknown without the secret, the same in a regrade."""
-    return hmac.digest(exam.secret, f"{student}/{exam.bank.name}/{task}".encode(), "sha256")
 
 
 @dataclass(frozen=True)
@@ -155,11 +147,11 @@ class _Sitting:
 
     def judge(self, name: str, kept: _Kept, count: int) -> list[Any]:
         """The outputs of a graded cell: what the function of that name earns in the state that was kept."""
-        task = self.exam.bank.task(name)
-        seed = seed_of(self.exam, self.student, name)
-        cases = for_students(draw_cases(task, seed, rounds=ROUNDS), self.exam.site)
+        exam = self.exam
+        task = exam.bank.task(name)
+        cases = hidden_cases(exam.bank, task, self.student, exam.secret, site=exam.site)
         verdict = decide(cases, self._outcomes(task, cases, kept))
-        return graded_outputs(report(verdict, self.exam.language, hidden=True), verdict.points, count)
+        return graded_outputs(report(verdict, exam.language, hidden=True), verdict.points, count)
 
     def _outcomes(self, task: Task, cases: TaskCases, kept: _Kept) -> list[Outcome]:
         """What each case gives; after a call that does not come back, the rest of the task is lost."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -155,7 +155,7 @@ class _Run:
         first = next(units, None)
         since, failures = monotonic(), 0
         if first is not None:  # else no worker is started
-            with closing(examine_all(_chain(first, units), workers())) as results:
+            with closing(examine_all(chain([first], units), workers())) as results:
                 for examined in _or_refuse(results):
                     self.finished.append(examined)
                     failures += bool(examined.failure)
@@ -316,11 +316,6 @@ def _graded_items(released: Any) -> dict[str, float]:
 
 def _scores(entry: Entry) -> dict[str, float | None]:
     return {name: mark.final for name, mark in entry.marks.items()}
-
-
-def _chain(first: Unit, rest: Iterator[Unit]) -> Iterator[Unit]:
-    yield first
-    yield from rest
 
 
 def _or_refuse(results: Iterable[Examined]) -> Iterator[Examined]:

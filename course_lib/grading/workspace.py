@@ -42,11 +42,6 @@ class Workspace:
         return self.root / "submitted"
 
     @property
-    def staged(self) -> Path:
-        """What is executed: of each submission the notebook alone, read, repaired and named PROBLEM_SET.ipynb."""
-        return self.root / ".course" / "staged"
-
-    @property
     def gradebook(self) -> str:
         """The address of the gradebook, as nbgrader's models take it: db_url, where nbgrader_config.py sets it."""
         address = self.configuration.CourseDirectory.get("db_url")
@@ -70,7 +65,7 @@ class Workspace:
                 ) from error
 
     def notebook(self, step: str, problem_set: str, student: str) -> Path:
-        """A student's notebook in the folder of a step: "autograded", say, or ".course/staged"."""
+        """A student's notebook in the folder of a step: "autograded", say."""
         return self.root / step / student / problem_set / f"{problem_set}.ipynb"
 
     def source(self, problem_set: str) -> Path:
@@ -81,9 +76,6 @@ class Workspace:
                 f"{problem_set} has not been released: {folder} is not there. Run: course release"
             )
         return folder
-
-    def log(self, problem_set: str, student: str) -> Path:
-        return self.root / ".course" / "log" / problem_set / f"{student}.log"
 
 
 def open_workspace(course: Course, root: Path) -> Workspace:

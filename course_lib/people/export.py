@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -14,6 +12,7 @@ from course_lib.grading.recorder import open_gradebook
 from course_lib.grading.workspace import open_workspace
 from course_lib.people.forget import remember
 from course_lib.people.marks import ClassMarks, Marks, marks_in
+from course_lib.people.private_file import write_private
 from course_lib.people.roster import Directory, Person, people_in
 from course_lib.people.tables import Table, csv_text, read_table
 
@@ -64,11 +63,11 @@ def export_marks(
     else:
         rows = {"canvas": writing.canvas, "moodle": writing.moodle}.get(to, writing.everything)()
     if to == "xlsx":
-        _put(out, lambda draft: _write_workbook(rows, draft))
+        write_private(out, lambda draft: _write_workbook(rows, draft))
     else:
         # A spreadsheet takes a file without the mark for one in its own country's encoding; LMSs want none.
         encoding = "utf-8-sig" if to == "csv" else "utf-8"
-        _put(out, lambda draft: draft.write_bytes(csv_text(rows).encode(encoding)))
+        write_private(out, lambda draft: draft.write_bytes(csv_text(rows).encode(encoding)))
     remember(course, out, into)
     return Exported(
         len(people),
@@ -237,16 +236,3 @@ def _write_workbook(rows: list[Row], path: Path) -> None:
     for index, row in enumerate(rows):
         sheet.append([words(value, bold=not index) if isinstance(value, str) else value for value in row])
     book.save(path)
-
-
-def _put(out: Path, write: Callable[[Path], object]) -> None:
-    """Writes a file in one piece, for its owner alone: it holds marks."""
-    if out.is_dir() or not out.absolute().parent.is_dir():
-        raise CourseError(f"{out} can't be written: give a file in a folder that is there.")
-    draft = out.with_name(f".{out.name}.{os.getpid()}")
-    try:
-        draft.touch(mode=0o600)
-        write(draft)
-        os.replace(draft, out)
-    finally:
-        draft.unlink(missing_ok=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ from course_lib.grading.receipts import read_receipts
 from course_lib.grading.recorder import open_gradebook
 from course_lib.grading.workspace import open_workspace
 from course_lib.people.forget import remember
+from course_lib.people.private_file import write_private
 
 To = Literal["canvas", "moodle", "folder"]
 
@@ -82,15 +82,11 @@ def _pack_each(pages: dict[str, bytes], problem_set: str, out: Path) -> Packed:
 
 
 def _write(out: Path, members: dict[str, bytes]) -> None:
-    """A zip in one piece, readable by its owner alone, the same bytes for the same pages."""
-    if out.is_dir() or not out.absolute().parent.is_dir():
-        raise CourseError(f"{out} can't be written: give a file in a folder that is there.")
-    draft = out.with_name(f".{out.name}.{os.getpid()}")
-    try:
-        draft.touch(mode=0o600)
+    """A zip with the same bytes for the same pages."""
+
+    def fill(draft: Path) -> None:
         with zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED) as archive:
             for name in sorted(members):
                 archive.writestr(zipfile.ZipInfo(name), members[name], zipfile.ZIP_DEFLATED)
-        os.replace(draft, out)
-    finally:
-        draft.unlink(missing_ok=True)
+
+    write_private(out, fill)

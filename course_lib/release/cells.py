@@ -269,13 +269,12 @@ def _nbgrader_cell(
     source: str,
     *,
     solution: bool = False,
-    locked: bool = False,
     points: float | None = None,
 ) -> Any:
     metadata: dict[str, Any] = {
         "grade": points is not None,
         "grade_id": name,
-        "locked": locked or (points is not None and not solution),
+        "locked": points is not None and not solution,
         "schema_version": 3,
         "solution": solution,
         "task": False,

@@ -42,7 +42,6 @@ class SiteReport:
     pages: dict[str, Path]
     rebuilt: bool
     seconds: float
-    logs: list[Path]
 
 
 @dataclass(frozen=True)
@@ -96,7 +95,6 @@ def build_site(course: Course) -> SiteReport:
         pages={edition.language: edition.html / "index.html" for edition in editions},
         rebuilt=bool(due),
         seconds=time.monotonic() - started,
-        logs=[edition.log for edition in editions],
     )
 
 
