@@ -93,3 +93,8 @@ def __getattr__(name: str) -> Any:
 
         return getattr(explanation, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    # For completion in editors and shells, which would not know explain() before its first use.
+    return sorted({*globals(), *__all__})

@@ -159,14 +159,14 @@ def finite_number(name: str, value: object, *, positive: bool = False) -> float:
     raise ValueError(f"{name} must be a {kind} number: it is {_described(value)}")
 
 
-def whole_number(name: str, value: Any) -> int:
-    """`value`, 0 or more, as a Python int."""
+def whole_number(name: str, value: Any, *, least: int = 0) -> int:
+    """`value`, `least` or more, as a Python int."""
     try:
         number = -1 if isinstance(value, bool) else operator.index(value)
     except TypeError:
         number = -1
-    if number < 0:
-        raise ValueError(f"{name} must be an integer, 0 or more: it is {_described(value)}")
+    if number < least:
+        raise ValueError(f"{name} must be an integer, {least} or more: it is {_described(value)}")
     return number
 
 

@@ -211,6 +211,7 @@ def grade(
     not run again, so a run that was stopped goes on where it was.
     """
     from course_lib.grading.report import require_writable, write_json
+    from course_lib.people.forget import remember
 
     _require_unix()
     course = find_course()
@@ -225,6 +226,7 @@ def grade(
         print("Graded without walls: students' code ran with your rights, in reach of your files and marks.")
     if json is not None:
         write_json(report, json)
+        remember(course, json)
         print(f"Report: {json}")
     _say_what_is_in_doubt(report)
     _say_what_waits(report)

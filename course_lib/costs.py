@@ -17,7 +17,7 @@ from course_lib._common import require_kind, whole_number
 class Cost:
     """Parameters, those of them that one token uses (fewer in a mixture of experts), and forward FLOPs.
 
-    Costs add up, and a whole number times a cost is that many of it: 32 * (attention + ffn).
+    Costs add up, and a cost times a whole number is that many of it: 32 * (attention + ffn).
     """
 
     parameters: int
@@ -31,9 +31,11 @@ class Cost:
             self.flops + other.flops,
         )
 
-    def __rmul__(self, times: int) -> Cost:
+    def __mul__(self, times: int) -> Cost:
         times = whole_number("times", times)
         return Cost(times * self.parameters, times * self.active_parameters, times * self.flops)
+
+    __rmul__ = __mul__
 
     def __str__(self) -> str:
         active = "" if self.active_parameters == self.parameters else f" ({self.active_parameters:,} active)"
@@ -172,10 +174,8 @@ def _dense(parameters: int, flops: int) -> Cost:
 
 
 def _heads(heads: int, kv_heads: int | None) -> tuple[int, int]:
-    heads, kv_heads = _sizes(heads=heads, kv_heads=heads if kv_heads is None else kv_heads)
-    for name, count in (("heads", heads), ("kv_heads", kv_heads)):
-        if count == 0:
-            raise ValueError(f"{name} must be 1 or more: it is 0")
+    heads = whole_number("heads", heads, least=1)
+    kv_heads = heads if kv_heads is None else whole_number("kv_heads", kv_heads, least=1)
     if heads % kv_heads:
         raise ValueError(f"heads must be a multiple of kv_heads: heads is {heads}, kv_heads is {kv_heads}")
     return heads, kv_heads

@@ -96,7 +96,8 @@ def grouped_query_attention(
     Options and errors are those of `multi_head_attention`; kv_heads must divide heads.
     Source: Ainslie et al. 2023, 2.2; Shazeer 2019 (multi-query); chapter `heads`.
     """
-    heads, kv_heads = _count("heads", heads), _count("kv_heads", kv_heads)
+    heads = whole_number("heads", heads, least=1)
+    kv_heads = whole_number("kv_heads", kv_heads, least=1)
     if heads % kv_heads:
         raise ValueError(f"heads must be a multiple of kv_heads: heads is {heads}, kv_heads is {kv_heads}")
     source: dict[str, Array] = {"x": x} if memory is None else {"memory": memory}
@@ -171,7 +172,7 @@ def latent_attention(
     Errors: ValueError where shapes, dtypes or libraries don't fit, naming the rule and what came.
     Source: DeepSeek-AI 2024 (arXiv 2405.04434), 2.1; chapter `heads`.
     """
-    heads = _count("heads", heads)
+    heads = whole_number("heads", heads, least=1)
     require_kind(LatentWeights, weights=weights)
     if cache is None:
         cache = latent_cache(x, weights, positions=positions, base=base)
@@ -230,7 +231,7 @@ def split_heads(x: Array, heads: int) -> Array:
 
     Errors: ValueError where heads does not divide the last axis. Source: Vaswani et al. 2017, 3.2.2.
     """
-    xp, heads = namespace_of(x=x), _count("heads", heads)
+    xp, heads = namespace_of(x=x), whole_number("heads", heads, least=1)
     require_axes("n, heads d", x=x)
     *batch, features = shape(x)
     if features % heads:
@@ -326,10 +327,3 @@ def _require_positions(xp: Any, positions: Array, x: Array) -> None:
             f"positions must broadcast to (..., n) = {tokens}: they have shape {shape(positions)}"
         )
     require_one_device(x=x, positions=positions)
-
-
-def _count(name: str, value: object) -> int:
-    number = whole_number(name, value)
-    if number == 0:
-        raise ValueError(f"{name} must be 1 or more: it is 0")
-    return number

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from course_lib.grading.class_run import LocalWorkers
 from course_lib.grading.report import Item, StudentReport
 from course_lib.grading.sample import SampleStudent
 from course_lib.grading.worker import Examined, NoRoom, Unit
+from course_lib.people.forget import found_of
 from course_lib.release.demo import DemoClass, DemoRow
 from course_lib.release.link_check import Asked
 from course_lib.release.notebooks import release
@@ -140,6 +142,7 @@ def test_grade_prints_a_table_and_writes_json(course: Course, run: Run) -> None:
     report = json.loads((course.root / "report.json").read_text(encoding="utf-8"))
     assert [student["score"] for student in report["students"]] == [3.0, 0.0]
     assert report["students"][0]["items"][2]["score"] is None
+    assert str(course.root / "report.json") in found_of(replace(course, term="now"), "now")
 
 
 def test_grade_ends_with_1_where_a_notebook_could_not_be_examined(

@@ -235,7 +235,7 @@ def test_costs_are_exact_integers_of_any_size() -> None:
 
 def test_costs_add_up_and_repeat() -> None:
     assert Cost(2, 3, 5) + Cost(7, 11, 13) == Cost(9, 14, 18)
-    assert 3 * Cost(2, 3, 5) == Cost(6, 9, 15)
+    assert 3 * Cost(2, 3, 5) == Cost(2, 3, 5) * 3 == Cost(6, 9, 15)
 
 
 def test_a_cost_can_t_be_changed() -> None:
@@ -263,11 +263,11 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "no head": (
         partial(attention_cost, 7, 12, heads=0),
-        "heads must be 1 or more: it is 0",
+        "heads must be an integer, 1 or more: it is 0",
     ),
     "no Key-Value head": (
         partial(attention_cost, 7, 12, heads=3, kv_heads=0),
-        "kv_heads must be 1 or more: it is 0",
+        "kv_heads must be an integer, 1 or more: it is 0",
     ),
     "Key-Value heads that don't divide": (
         partial(attention_cost, 7, 12, heads=6, kv_heads=4),
@@ -282,7 +282,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "a negative n_k": (partial(attention_cost, 7, 12, n_k=-1), "n_k must be an integer, 0 or more: it is -1"),
     "no latent head": (
         partial(latent, heads=0),
-        "heads must be 1 or more: it is 0",
+        "heads must be an integer, 1 or more: it is 0",
     ),
     "a negative d_c": (partial(latent, d_c=-1), "d_c must be an integer, 0 or more: it is -1"),
     "a negative d_q": (partial(latent, d_q=-1), "d_q must be an integer, 0 or more: it is -1"),

@@ -559,8 +559,8 @@ gqa = partial(grouped_query_attention, X, *PARTS, heads=6, kv_heads=3)
 mla = partial(latent_attention, X, heads=HEADS)
 
 REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
-    "no head": (partial(mha, heads=0), "heads must be 1 or more: it is 0"),
-    "half a head": (partial(mha, heads=1.5), "heads must be an integer, 0 or more: it is 1.5"),
+    "no head": (partial(mha, heads=0), "heads must be an integer, 1 or more: it is 0"),
+    "half a head": (partial(mha, heads=1.5), "heads must be an integer, 1 or more: it is 1.5"),
     "heads that don't divide a weight": (
         partial(mha, heads=2),
         "w_q must divide into 2 heads: it has shape (17, 33)",
@@ -569,7 +569,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
         partial(gqa, kv_heads=4),
         "heads must be a multiple of kv_heads: heads is 6, kv_heads is 4",
     ),
-    "no Key-Value head": (partial(gqa, kv_heads=0), "kv_heads must be 1 or more: it is 0"),
+    "no Key-Value head": (partial(gqa, kv_heads=0), "kv_heads must be an integer, 1 or more: it is 0"),
     "Key-Value heads that don't divide their weight": (
         partial(gqa, kv_heads=2),
         "w_k must divide into 2 heads: it has shape (17, 33)",

@@ -51,6 +51,24 @@ def test_every_public_name_is_there_with_its_docstring(name: str) -> None:
     assert getattr(course_lib, name).__doc__
 
 
+def test_completion_knows_every_public_name_before_its_first_use() -> None:
+    code = "import course_lib; assert {*course_lib.__all__} <= {*dir(course_lib)}; print(*dir(course_lib))"
+    assert (
+        "explain"
+        in subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    )
+
+
+def test_command_with_the_library_alone_says_what_is_missing() -> None:
+    code = "import sys; sys.modules['typer'] = None; from course_lib.__main__ import main; main()"
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith(
+        "course: This command needs more than the library: typer is missing. In a clone"
+    )
+    assert done.stderr.count("\n") == 1
+
+
 def test_a_name_that_is_not_there_is_named() -> None:
     with pytest.raises(AttributeError, match="module 'course_lib' has no attribute 'attend'"):
         getattr(course_lib, "att" + "end")
