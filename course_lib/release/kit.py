@@ -83,7 +83,7 @@ Python 3.11, 3.12, 3.13 가운데 하나가 필요합니다. 터미널을 이 �
                  .venv/bin/jupyter lab {ps}.ipynb
 
 다음부터는 마지막 줄만 실행하면 됩니다. 이 .venv 하나로 다른 문제집도 풀 수 있습니다:
-그 폴더에서 .venv 대신 이 폴더의 것을 (예: ../{ps}-ko/.venv) 쓰세요.
+그 폴더에서 둘째 줄부터, .venv 대신 이 폴더의 것을 (예: ../{ps}-ko/.venv) 써서 실행하세요.
 """,
         "upload": """
 Colab에서
@@ -137,7 +137,8 @@ You need Python 3.11, 3.12 or 3.13. Open a terminal in this folder and run, one 
                  .venv/bin/jupyter lab {ps}.ipynb
 
 From the second time on, the last line is enough. This .venv serves the other problem sets, too:
-in their folders, write the path of this one (../{ps}-en/.venv, say) in place of .venv.
+in their folders, begin with the second line, and write the path of this one (../{ps}-en/.venv,
+say) in place of .venv.
 """,
         "upload": """
 In Colab
