@@ -24,7 +24,7 @@ def table(title: str, *columns: str) -> Table:
         title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0)
     )
     for column in columns:
-        numeric = column in ("score", "predicted")
+        numeric = column in ("score", "after lateness", "predicted")
         narrow = numeric or column in ("student", "handed in", "status")
         # "fold": rich would cut a wrapped line of wide characters short
         table.add_column(column, justify="right" if numeric else "left", no_wrap=narrow, overflow="fold")

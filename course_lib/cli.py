@@ -98,7 +98,7 @@ def serve(
         int, typer.Option(metavar="N", min=0, max=65535, help="Of this machine; 0 is any free one.")
     ] = 8000,
 ) -> None:
-    """Show the book on this machine, and build it again at every change.
+    """Show the book on this machine, built anew at every change.
 
     Only this machine can reach it. Ctrl+C ends it.
     """
@@ -111,7 +111,7 @@ def serve(
 @app.command()
 def release(
     problem_sets: Annotated[
-        list[str] | None, typer.Argument(metavar="[PS]...", help="All, if none is named.")
+        list[str] | None, typer.Argument(metavar="PS", help="All, if none is named.")
     ] = None,
     check: Annotated[
         bool, typer.Option("--check", help="Write nothing; say whether exercises/ is up to date.")
@@ -505,13 +505,22 @@ def _say_what_waits(report: Report) -> None:
 
 
 def _report_table(report: Report) -> Table:
-    table = _table(report.assignment, "student", "status", "score", "remarks")
+    late = ["after lateness"] if any(student.penalty for student in report.students) else []
+    table = _table(report.assignment, "student", "status", "score", *late, "remarks")
     for student in report.students:
         nothing = student.status in ("missing", "unreadable") and not student.score
         points = "" if nothing else _points(student.score, student.max_score)
         remarks = [student.note, student.time_stamp, "" if student.before is None else _before(student)]
-        table.add_row(student.id, student.status.replace("_", " "), points, "; ".join(filter(None, remarks)))
+        cost = [_after_lateness(student)] if late else []
+        table.add_row(
+            student.id, student.status.replace("_", " "), points, *cost, "; ".join(filter(None, remarks))
+        )
     return table
+
+
+def _after_lateness(student: StudentReport) -> str:
+    """What is left of the score, and what was taken off; empty where nothing was."""
+    return f"{student.score - student.penalty:g} (−{student.penalty:g})" if student.penalty else ""
 
 
 def _before(student: StudentReport) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -24,6 +25,7 @@ from course_lib.release.public_tree import write_public_tree
 
 ROOT = Path(__file__).parents[1]
 PAGE = '<html><body><h1 id="one">One</h1><a href="{link}">there</a></body></html>'
+REMEDY = re.compile(r"(Run: course release|See: pytest \S+|[A-Z][\w /]+ and try again\.)$")
 
 
 @pytest.fixture(scope="module")
@@ -237,9 +239,31 @@ def test_write_bundle_names_the_gate_and_writes_nothing(
 ) -> None:
     plant(course)
     before = sorted(path.name for path in tmp_path.iterdir())
-    with pytest.raises(CourseError, match=sentence):
+    with pytest.raises(CourseError, match=sentence) as refused:
         write_bundle(course, "2027-spring", tmp_path / "bundle")
     assert sorted(path.name for path in tmp_path.iterdir()) == before
+    assert REMEDY.search(str(refused.value)), refused.value
+    assert str(refused.value).count("\n") == 0
+
+
+def test_write_bundle_that_is_refused_or_stopped_leaves_the_old_one(
+    course: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_bundle(course, "2027-spring", tmp_path / "bundle")
+    before = snapshot(tmp_path)
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as stopped:
+        stopped.setattr(bundle, "write_teacher_kits", stop)
+        with pytest.raises(KeyboardInterrupt):
+            write_bundle(course, "2027-spring", tmp_path / "bundle")
+    assert snapshot(tmp_path) == before
+    plant_leak(course)
+    with pytest.raises(CourseError, match="leaks"):
+        write_bundle(course, "2027-spring", tmp_path / "bundle")
+    assert {name: data for name, data in snapshot(tmp_path).items() if "notes.txt" not in name} == before
 
 
 def test_write_bundle_refuses_other_places_and_other_terms(course: Course, tmp_path: Path) -> None:

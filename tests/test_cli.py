@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -143,6 +144,22 @@ def test_grade_prints_a_table_and_writes_json(course: Course, run: Run) -> None:
     assert [student["score"] for student in report["students"]] == [3.0, 0.0]
     assert report["students"][0]["items"][2]["score"] is None
     assert str(course.root / "report.json") in found_of(replace(course, term="now"), "now")
+
+
+def test_grade_shows_what_lateness_costs(course: Course, run: Run) -> None:
+    for student, day in {"student-001": "03-31", "student-002": "04-01"}.items():
+        path = hand_in(course, course.root / "submitted", student, double_solution=DOUBLE)
+        (path.parent / "timestamp.txt").write_text(f"2026-{day} 12:00:00 UTC\n")
+    assert "after lateness" not in run("grade", "mini")[1]
+    with (course.root / "course.toml").open("a") as settings:
+        settings.write('[due]\nmini = 2026-03-31T23:59:00+00:00\n[late]\npenalty = "1 point per day"\n')
+    code, out, err = run("grade", "mini", "--json", "report.json")
+    assert (code, err) == (0, "")
+    assert re.search(r"student-001 +graded +3 / 7.5 +[^ 2]", out)
+    assert re.search(r"student-002 +graded +3 / 7.5 +2 \(−1\)", out)
+    on_time, late = json.loads((course.root / "report.json").read_text(encoding="utf-8"))["students"]
+    assert (late["score"], late["penalty"]) == (3.0, 1.0)
+    assert "penalty" not in on_time
 
 
 def test_grade_ends_with_1_where_a_notebook_could_not_be_examined(

@@ -196,6 +196,15 @@ def test_export_counts_what_is_missing_as_zero_only_when_told(course: Course, tm
     assert [row[-1] for row in cells(tmp_path / "out.csv")[1:]] == ["", "6.3", "0", "0", "0.3333"]
 
 
+def test_export_of_nobody_says_so_and_writes_nothing(course: Course, tmp_path: Path) -> None:
+    with open_gradebook(open_workspace(course, course.root)) as gradebook:
+        for student in list(gradebook.students):
+            gradebook.remove_student(student.id)
+    with pytest.raises(CourseError, match="There is nobody in the gradebook"):
+        export_marks(course, ["mini"], "csv", tmp_path / "marks.csv")
+    assert not (tmp_path / "marks.csv").exists()
+
+
 def test_export_command(
     course: Course, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

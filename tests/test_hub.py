@@ -25,6 +25,7 @@ from typing import Any
 import pytest
 import requests
 from mini import cell_of, edit, make_course
+from playwright.sync_api import Browser, expect
 
 from course_lib.course import Course
 from course_lib.grading.bubblewrap import RoomError, find_bwrap
@@ -356,3 +357,30 @@ def test_the_gradebook_has_the_marks_of_both(hub: Hub) -> None:
     marks = run(hub, "course export mini --to csv --out marks.csv && cat marks.csv")
     assert "student-001" in marks
     assert "student-002" in marks
+
+
+def test_a_student_fetches_validates_and_submits_by_the_menu(hub: Hub, browser: Browser) -> None:
+    """In JupyterLab, where the page says it is; the last of these tests, since it hands in once more."""
+    student = hub.server("student-001")
+    shutil.rmtree(student.home / "mini")  # then the set can be fetched again
+    inbound = hub.folder / "exchange" / "attention" / "inbound"
+    before = {each.name for each in inbound.iterdir()}
+    page = browser.new_page(extra_http_headers={"Authorization": f"token {student.token}"})
+    page.set_default_timeout(120_000)
+    page.goto(f"{student.address}lab")
+    page.get_by_role("menuitem", name="Nbgrader").click()
+    page.get_by_role("menuitem", name="Assignment List").click()
+    page.get_by_role("button", name="Fetch", exact=True).click()
+    submit = page.get_by_role("button", name="Submit", exact=True)
+    expect(submit).to_be_visible()
+    assert (student.home / "mini" / "mini.ipynb").is_file()
+    student.solve(ANSWERS["student-002"])
+    page.locator("a.assignment-notebooks-link", has_text="mini").first.click()
+    page.get_by_role("button", name="Validate", exact=True).click()
+    expect(page.get_by_role("dialog")).to_contain_text('check("double", double)')
+    page.get_by_role("dialog").get_by_role("button").last.click()
+    submit.click()
+    expect(page.locator("#submitted_assignments_list")).to_contain_text("mini")
+    [new] = {each.name for each in inbound.iterdir()} - before
+    assert new.startswith("student-001+mini+")
+    page.close()

@@ -13,8 +13,10 @@ import pytest
 from mini import hand_in, make_course
 
 from course_lib.course import Course, find_course
+from course_lib.grading.feedback import write_feedback
 from course_lib.grading.receipts import Receipt, read_receipts, write_receipts
 from course_lib.grading.recorder import open_gradebook
+from course_lib.grading.report import Report
 from course_lib.grading.run import grade
 from course_lib.grading.workspace import open_workspace, register
 from course_lib.release.notebooks import release
@@ -71,16 +73,21 @@ def penalties(course: Course) -> dict[str, float]:
         }
 
 
+def reported(report: Report) -> dict[str, float]:
+    return {student.id: student.penalty for student in report.students}
+
+
 def test_grade_takes_what_the_policy_says_and_takes_it_back(course: Course) -> None:
-    grade(course, "mini", course.root / "submitted", course.root, jobs=1)
-    assert penalties(course) == pytest.approx(PENALTIES, abs=1e-12)
+    report = grade(course, "mini", course.root / "submitted", course.root, jobs=1)
+    assert penalties(course) == reported(report) == pytest.approx(PENALTIES, abs=1e-12)
 
     settings = course.root / "course.toml"
     text = settings.read_text()
     settings.write_text(text.replace("10% per day", "1 point per day").replace("student-005", "student-006"))
-    grade(find_course(course.root), "mini", course.root / "submitted", course.root, jobs=1)
+    changed_rules = find_course(course.root)
+    report = grade(changed_rules, "mini", course.root / "submitted", course.root, jobs=1)
     changed = {**PENALTIES, "student-003": 1.0, "student-005": 2.0, "student-006": 1.0}
-    assert penalties(course) == pytest.approx(changed, abs=1e-12)
+    assert penalties(course) == reported(report) == pytest.approx(changed, abs=1e-12)
     settings.write_text(text)
 
 
@@ -98,6 +105,20 @@ def test_autograde_takes_the_same(course: Course, tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert penalties(find_course(fresh)) == pytest.approx(PENALTIES, abs=1e-12)
+
+
+def test_feedback_takes_what_todays_rules_say(course: Course, tmp_path: Path) -> None:
+    root = shutil.copytree(course.root, tmp_path / "course")
+    copy = find_course(root)
+    grade(copy, "mini", root / "submitted", root, jobs=1)
+    settings = root / "course.toml"
+    settings.write_text(settings.read_text().replace("10% per day", "1 point per day"))
+    write_feedback(find_course(root), "mini", root)
+    page = (root / "feedback" / "student-003" / "mini" / "mini.html").read_text(encoding="utf-8")
+    assert "Late penalty</th><td>−1</td>" in page
+    assert "−0.3" not in page
+    on_time = (root / "feedback" / "student-001" / "mini" / "mini.html").read_text(encoding="utf-8")
+    assert "Late penalty" not in on_time
 
 
 def test_receipts_win_over_a_submissions_own_timestamp(course: Course, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 from course_lib.course import Course, CourseError
 from course_lib.grading.feedback_page import Mark, Marks, page
 from course_lib.grading.intake import Missing, Unreadable, stage, submissions_in
+from course_lib.grading.lateness import recompute_penalties
 from course_lib.grading.notebook import read_notebook
 from course_lib.grading.recorder import open_gradebook
 from course_lib.grading.workspace import Workspace, nbgrader_at_work, open_workspace, settings
@@ -47,7 +48,8 @@ def write_feedback(
 ) -> Feedback:
     """Writes feedback/STUDENT/PROBLEM_SET/PROBLEM_SET.html for every graded submission of a workspace, anew.
 
-    Who handed in something that can't be read finds the sentence that says so. CourseError where nothing was graded.
+    Lateness costs what it costs by today's rules. Who handed in something that can't be read finds the
+    sentence that says so. CourseError where nothing was graded.
     """
     course.require_problem_set(problem_set)
     place = open_workspace(course, workspace)
@@ -56,6 +58,8 @@ def write_feedback(
         raise CourseError(
             f"{problem_set} has not been graded in {place.root}. Run: course grade {problem_set}"
         )
+    with open_gradebook(place) as gradebook:
+        recompute_penalties(gradebook, place, problem_set)  # dates and marks by hand change after a run
     _generate(place, problem_set, lambda done: progress(done, len(executed), ""))
     graded = {path.parent.parent.name for path in executed}
     noted, without = _say_what_is_not_read(place, problem_set, graded)

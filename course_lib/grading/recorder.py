@@ -197,6 +197,21 @@ class Recorder:
             self._record_time(student, time, row, marks, writing)
         writing.finish()
 
+    def penalties(self) -> dict[str, float]:
+        """What lateness costs, by student, where it costs something."""
+        from nbgrader import api
+        from sqlalchemy import select
+
+        submission, notebook = api.SubmittedAssignment.__table__.c, api.SubmittedNotebook.__table__.c
+        query = select(submission.student_id, notebook.late_submission_penalty).where(
+            notebook.assignment_id == submission.id,
+            notebook.notebook_id == self._notebook_id,
+            notebook.late_submission_penalty > 0,
+        )
+        found = {student: float(penalty) for student, penalty in self._session.execute(query)}
+        self._session.rollback()
+        return found
+
     def _record_one(self, result: Result, row: Any, writing: _Writing, *, keep_marks: bool) -> Entry:
         marks = {}
         for name in self._items:

@@ -38,6 +38,7 @@ class StudentReport:
     note: str = ""
     before: dict[str, float | None] | None = None  # the items' old scores, where this run changed one
     time_stamp: str = ""  # what speaks against the time at which it says that it came
+    penalty: float = 0.0  # the points that lateness takes off, as exports and feedback do
 
     def after(self, before: dict[str, float | None]) -> StudentReport:
         """This report beside the scores that stood before, where they differ."""
@@ -58,7 +59,7 @@ class StudentReport:
 
     @property
     def score(self) -> float:
-        """The points so far."""
+        """The points so far, before what lateness costs."""
         return sum(item.score for item in self.items if item.score is not None)
 
     @property
@@ -116,7 +117,8 @@ def require_writable(path: Path) -> None:
 def _student_as_json(student: StudentReport) -> dict[str, Any]:
     """`before`, the items' scores that stood before, is there only where a regrade changed one.
 
-    `time_stamp` is there only where something speaks against it.
+    `time_stamp` is there only where something speaks against it, and `penalty`, the points that lateness takes off,
+    only where there is one.
     """
     return {
         "id": student.id,
@@ -125,5 +127,6 @@ def _student_as_json(student: StudentReport) -> dict[str, Any]:
         "max_score": student.max_score,
         **({} if student.before is None else {"before": student.before}),
         **({"time_stamp": student.time_stamp} if student.time_stamp else {}),
+        **({"penalty": student.penalty} if student.penalty else {}),
         "items": [vars(item) for item in student.items],
     }

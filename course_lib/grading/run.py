@@ -165,7 +165,10 @@ class _Run:
                     progress(len(self.reports) + len(self.finished), len(submissions), failures)
         self._record()
         progress(len(submissions), len(submissions), failures)
-        return [self.reports[submission.student] for submission in submissions]
+        penalties = self.recorder.penalties()
+        return [
+            replace(self.reports[one.student], penalty=penalties.get(one.student, 0.0)) for one in submissions
+        ]
 
     def _units(self, submissions: list[Submission]) -> Iterator[Unit]:
         """What has to be examined; whoever needs no examination is reported on the way."""

@@ -52,6 +52,10 @@ def export_marks(
     with open_gradebook(open_workspace(course, course.root)) as gradebook:
         people = people_in(gradebook)
         sets = [marks_in(gradebook, course, name) for name in problem_sets]
+    if not people:
+        raise CourseError(
+            "There is nobody in the gradebook. Take the class in (course roster), or run: course grade PS"
+        )
     if missing_as_zero:
         for one in sets:
             for person in people:

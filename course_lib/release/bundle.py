@@ -57,7 +57,7 @@ def write_bundle(course: Course, term: str | None, folder: Path, progress: Say =
         text = json.dumps(_manifest(course, term, said, files), indent=2, ensure_ascii=False, sort_keys=True)
         (draft / MANIFEST).write_text(text + "\n", encoding="utf-8", newline="\n")
         if folder.exists():
-            shutil.rmtree(folder)
+            os.rename(folder, Path(scratch) / "before")  # it goes with the draft's folder
         os.rename(draft, folder)
     return Bundled(folder, said, len(files), _sha256(folder / MANIFEST))
 

@@ -57,7 +57,9 @@ def require_no_leak(course: Course, folder: Path, progress: Progress) -> str:
     files = [*files_in(folder)]
     found = find_leaks(private_of(course), files, progress=progress)
     if found:
-        raise CourseError(f"The gate 'leaks' does not pass: {_some(map(str, found))}. Nothing was written.")
+        raise CourseError(
+            f"The gate 'leaks' does not pass: {_some(map(str, found))}. Take these out and try again."
+        )
     return f"{len(files)} files read, nothing found"
 
 
