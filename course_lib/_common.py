@@ -6,6 +6,7 @@ import math
 import numbers
 import operator
 from contextlib import AbstractContextManager, nullcontext
+from functools import cache
 from typing import Any, TypeAlias
 
 import array_api_compat
@@ -39,9 +40,8 @@ def namespace_of(**arrays: Array) -> Any:
 
 
 def require_one_device(**arrays: Array) -> None:
-    devices = {name: array_api_compat.device(array) for name, array in arrays.items()}
-    if len(set(devices.values())) > 1:
-        came = ", ".join(f"{name} is on {device}" for name, device in devices.items())
+    if len({array.device for array in arrays.values()}) > 1:
+        came = ", ".join(f"{name} is on {array.device}" for name, array in arrays.items())
         raise ValueError(f"{_listed(arrays)} must be on one device: {came}")
 
 
@@ -53,6 +53,8 @@ def floating(xp: Any, **arrays: Array) -> list[Array]:
         if kinds[dtype] is None:
             least = " of 16 bits or more" if xp.isdtype(dtype, "real floating") else ""
             raise ValueError(f"{name} must hold real numbers{least}: its dtype is {dtype}")
+    if len(dtypes) == 1 and "real floating" in kinds.values():
+        return list(arrays.values())
     if "real floating" in kinds.values():
         common = xp.result_type(*dtypes)
     else:
@@ -60,6 +62,7 @@ def floating(xp: Any, **arrays: Array) -> list[Array]:
     return [array if array.dtype == common else xp.astype(array, common) for array in arrays.values()]
 
 
+@cache
 def real_kind(xp: Any, dtype: Any) -> str | None:
     """Either "integral" or "real floating"; None for the rest, and for floats of 8 bits, which Torch can't even add."""
     if xp.isdtype(dtype, "real floating"):
@@ -95,7 +98,7 @@ def at_least_float32(xp: Any, array: Array) -> Array:
 
 def require_axes(axes: str, **arrays: Array) -> None:
     """ValueError where an array has fewer axes than the named ones, which stand last."""
-    least = len(axes.split(","))
+    least = axes.count(",") + 1
     for name, array in arrays.items():
         if array.ndim < least:
             raise ValueError(f"{name} must have shape (..., {axes}): it has shape {shape(array)}")
@@ -111,8 +114,8 @@ def require_batch(**arrays: Array) -> None:
 
 def batch_shape(*arrays: Array) -> tuple[int, ...]:
     """The batch axes, all but the last two, that the arrays broadcast to. ValueError where they don't."""
-    batches = {shape(array)[:-2] for array in arrays}
-    return batches.pop() if len(batches) == 1 else np.broadcast_shapes(*batches)
+    batches = {array.shape[:-2] for array in arrays}
+    return tuple(batches.pop()) if len(batches) == 1 else np.broadcast_shapes(*batches)
 
 
 def require_broadcast(name: str, array: Array, axes: str, target: Array) -> None:

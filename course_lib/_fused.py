@@ -7,7 +7,7 @@ import math
 import torch
 from torch.nn import functional
 
-from course_lib._common import Array, batch_shape, finite_number, in_own_dtype, shape
+from course_lib._common import Array, batch_shape, finite_number, in_own_dtype
 from course_lib.masks import Align, Window, combined_mask, require_align
 
 
@@ -43,7 +43,7 @@ def fused_attention(
         output = functional.scaled_dot_product_attention(
             q, k, v, attn_mask=mask, is_causal=diagonal, scale=float(scale)
         )
-    return output.reshape(*batch, *output.shape[-2:])
+    return output if len(batch) == 2 else output.reshape(*batch, *output.shape[-2:])
 
 
 def _numbers_fit(q: Array, k: Array, v: Array, mask: Array | None, scale: float) -> bool:
@@ -97,6 +97,8 @@ def _masks(
 
 def _four_axes(array: Array, batch: tuple[int, ...]) -> Array:
     """(..., n, d) over the whole batch as (batch, heads, n, d), the shape that the kernel is written for."""
-    if shape(array)[:-2] != batch:
+    if array.shape[:-2] != batch:
         array = array.expand(*batch, *array.shape[-2:])
+    if array.ndim == 4:
+        return array
     return array.reshape(-1, *(batch[-1:] or (1,)), *array.shape[-2:])
