@@ -257,7 +257,10 @@ def feedback(
     print(f"Feedback: {written.pages} pages in {_shown(written.folder)}/STUDENT/{problem_set}.")
     if written.without:
         print(f"Without a page, since nothing of theirs was graded: {', '.join(written.without)}.")
-    if to is not None:
+    if to is None:
+        packs = f"course feedback {problem_set} --to canvas, moodle or folder packs them"
+        print(f"Next: {packs}; on a hub: nbgrader release_feedback {problem_set}")
+    else:
         cli_people.pack(course, problem_set, to, out)
 
 

@@ -171,6 +171,11 @@ def export(
     ):
         if students:
             print(f"{sentence}: {', '.join(map(_printable, students))}.")
+    if to == "canvas":
+        print("Next: import it in Canvas: Grades, Import.")
+    elif to == "moodle":
+        place = "Grades, Import, CSV file" if into is None else "the assignment, Upload grading worksheet"
+        print(f"Next: upload it in Moodle: {place}.")
 
 
 def report(

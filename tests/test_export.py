@@ -216,6 +216,11 @@ def test_export_command(
     assert not end.value.code
     assert "mini of 5 students, in marks.xlsx" in said
     assert "person has still to mark: student-001." in said
+    assert "Next:" not in said
+    for to, next_step in {"canvas": "in Canvas: Grades", "moodle": "in Moodle: Grades, Import"}.items():
+        with pytest.raises(SystemExit):
+            cli.main(["export", "mini", "--to", to])
+        assert next_step in capsys.readouterr().out.splitlines()[-1]
     with pytest.raises(SystemExit) as end:
         cli.main(["export", "mini", "--to", "csv", "--out", "nowhere/marks.csv"])
     assert end.value.code == 1

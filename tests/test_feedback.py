@@ -339,4 +339,6 @@ def test_feedback_command_says_where_the_pages_are(
     assert capsys.readouterr().out.splitlines() == [
         "Feedback: 3 pages in feedback/STUDENT/mini.",
         "Without a page, since nothing of theirs was graded: student-004.",
+        "Next: course feedback mini --to canvas, moodle or folder packs them; "
+        "on a hub: nbgrader release_feedback mini",
     ]
