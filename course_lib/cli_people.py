@@ -110,10 +110,17 @@ def _collected_table(course: Course, done: Collection) -> Table:
 
 
 def _say_of_collection(done: Collection) -> None:
+    from course_lib.people.collect import JUST_LATE
+
     taken = sum(one.status in ("new", "replaced") for one in done.students)
     same = sum(one.status == "as before" for one in done.students)
     late = sum(bool(one.late) for one in done.students)
     print(f"Taken in: {taken}; as before: {same}; late: {late}; missing: {len(done.missing)}.")
+    if vague := [one.student for one in done.students if one.known_by == JUST_LATE]:
+        print(
+            f"Late by Canvas's mark, which does not say how late, and counted as one second: {', '.join(vague)}. "
+            "To count more, give a CSV with id and time: --times CSV"
+        )
     if done.missing:
         print(f"Nothing came from: {', '.join(done.missing)}.")
     for name, reason in done.unmatched:

@@ -77,7 +77,11 @@ def test_collect_reads_canvas_names(course: Course, collect: Collect) -> None:
     }
     found = {one.student: (one.status, one.received, bool(one.late)) for one in done.students}
     assert found["student-001"] == ("new", DUE, False)  # Canvas calls it in time
-    assert found["student-002"] == ("new", AFTER, True)
+    assert found["student-002"] == (
+        "new",
+        DUE + timedelta(seconds=1),
+        True,
+    )  # LATE, and nobody says by how much
     assert stamp(course, "student-001") == "2027-03-31 14:59:00.000000 UTC\n"
     assert done.missing == ("student-004", "student-005")
     assert done.unmatched == ()
@@ -101,7 +105,7 @@ def test_collect_calls_nobody_late_within_an_extension(course: Course, collect: 
     ]
     (course.root / "all.zip").write_bytes(zip_bytes(*members))
     done = collect_zip(find_course(course.root), "mini", course.root / "all.zip", now=AFTER)
-    assert [one.late for one in done.students] == [timedelta(0), AFTER - DUE]
+    assert [one.late for one in done.students] == [timedelta(0), timedelta(seconds=1)]
     assert "within an extension: look there" in done.students[0].known_by
 
 
@@ -150,8 +154,24 @@ def test_collect_keeps_the_time_of_what_is_the_same(course: Course, collect: Col
     again = collect(("onestudent_LATE_101_9002_mini-1.ipynb", b"one"), now=AFTER)
     assert [(one.status, one.received) for one in again.students] == [("as before", BEFORE)]
     changed = collect(("onestudent_LATE_101_9003_mini-2.ipynb", b"two"), now=AFTER)
-    assert [(one.status, one.received) for one in changed.students] == [("replaced", AFTER)]
+    assert [(one.status, one.late) for one in changed.students] == [("replaced", timedelta(seconds=1))]
     assert files(course) == {"student-001/mini/mini.ipynb": b"two"}
+
+
+def test_collect_gives_up_a_guess_for_what_a_list_says(
+    course: Course, collect: Collect, tmp_path: Path
+) -> None:
+    """Who was late is known by Canvas's mark, how late by a list that comes later; what was in time stays so."""
+    members = ("onestudent_LATE_101_9001_mini.ipynb", b"one"), ("threestudent_103_9003_mini.ipynb", b"three")
+    first = collect(*members, now=AFTER)
+    assert [one.late for one in first.students] == [timedelta(seconds=1), timedelta(0)]
+    times = tmp_path / "times.csv"
+    times.write_text("id,time\nstudent-001,2027-04-01 00:29\nstudent-003,2027-04-02 12:00\n")
+    done = collect(*members, now=AFTER, times=times)
+    assert [one.status for one in done.students] == ["as before", "as before"]
+    assert [one.late for one in done.students] == [timedelta(minutes=30), timedelta(0)]
+    assert stamp(course, "student-001") == "2027-03-31 15:29:00.000000 UTC\n"
+    assert collect(*members, now=AFTER).students == done.students  # and then it stays
 
 
 def test_collect_ignores_a_timestamp_that_a_student_wrote(course: Course, collect: Collect) -> None:
@@ -384,6 +404,11 @@ def test_collect_command_prints_and_writes_what_came(
     assert "Taken in: 1; as before: 0; late: 1; missing: 4." in said
     assert "Nobody's: stranger (9)" in said
     assert "Not taken: ../x (its name points outside)." in said
+    assert "Late by Canvas's mark" not in said
+    (course.root / "gradebook.db").replace(tmp_path / "used.db")
+    with pytest.raises(SystemExit):
+        cli.main(arguments[:3])
+    assert "counted as one second: 101. To count more, give a CSV with id and time" in capsys.readouterr().out
     report = json.loads((course.root / "report.json").read_text())
     assert report["students"][0]["seconds_late"] == 9 * 3600 + 60
     assert report["missing"] == ["student-002", "student-003", "student-004", "student-005"]

@@ -28,6 +28,8 @@ Status = Literal["new", "replaced", "as before", "no notebook"]
 
 MAX_NOTEBOOKS = 20  # of one student
 DOWNLOAD = timedelta(minutes=10)  # a zip whose times lie closer together says when it was made
+TAKEN_IN = "the time of taking in"
+JUST_LATE = "Canvas's mark LATE, which does not say how late"
 _DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\.|$)", re.I)
 
 
@@ -85,8 +87,9 @@ def collect_zip(
     """Takes in what an LMS's zip holds for a problem set.
 
     When each came is, in this order: what the list `times` says; `received`, for all; the zip's own times, where they
-    differ; the time of taking in. What Canvas does not mark LATE came in time, whatever the last three say. A
-    submission that is the same as before keeps its time.
+    differ; the time of taking in. What Canvas does not mark LATE came in time, whatever the last three say; what it
+    marks LATE is a second late where nothing but the last says more. A submission that is the same as before keeps its
+    time, unless that was a guess and now it is told, or an earlier one is.
     """
     course.require_problem_set(problem_set)
     remember(course, archive, times)
@@ -152,22 +155,30 @@ class _Taking:
         before, digest = self.known.get(student), _digest(notebooks.values())
         target = self.submitted / student / self.problem_set
         if before is not None and before.digest == digest:
-            receipt = replace(before, place=owner.place or before.place)
+            receipt = replace(self._same(before, owner, due), place=owner.place or before.place)
             status: Status = "as before"
         else:
             at, known_by = self._time(student, owner, due)
             receipt = Receipt(student, at, known_by, digest, names, owner.place)
             status = "new" if before is None else "replaced"
-        if status != "as before" or not target.is_dir():
+        if receipt.line != (before.line if before else "") or status != "as before" or not target.is_dir():
             _write(target, _safe_names(notebooks, self.problem_set), receipt.line)
         self.receipts[student] = receipt
         return Collected(student, status, receipt.received, due, names, receipt.known_by, note)
+
+    def _same(self, before: Receipt, owner: Owner, due: datetime | None) -> Receipt:
+        """The receipt of what came again: a guess gives way to what is told now, and a later time to an earlier one."""
+        if self.received is None and before.student not in self.times.by_student:
+            return before
+        at, known_by = self._time(before.student, owner, due)
+        told = before.known_by == JUST_LATE or at < before.received
+        return replace(before, received=at, known_by=known_by) if told else before
 
     def _time(self, student: str, owner: Owner, due: datetime | None) -> tuple[datetime, str]:
         """When a submission came, and by what that is known."""
         if student in self.times.by_student:
             return self.times.by_student[student], "the list of times"
-        at, known_by = (self.received, "--received") if self.received else (self.now, "the time of taking in")
+        at, known_by = (self.received, "--received") if self.received else (self.now, TAKEN_IN)
         if (
             self.received is None
             and self._told_by_zip
@@ -186,6 +197,8 @@ class _Taking:
         if due > usual:
             at = max(min(at, due), usual + timedelta(seconds=1))
             return at, "Canvas's mark LATE, within an extension: look there when it came"
+        if known_by == TAKEN_IN:  # days after the date, perhaps: nobody pays for that
+            return due + timedelta(seconds=1), JUST_LATE
         return max(at, due + timedelta(seconds=1)), f"Canvas's mark LATE, and {known_by}"
 
     def _require_times(self, merged: dict[str, tuple[Owner, str]]) -> None:
