@@ -11,6 +11,7 @@ from rich.markup import escape
 
 from course_lib._terminal import bar, console, shown, table
 from course_lib.course import Course, CourseError, find_course
+from course_lib.grading.plain import printable
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -104,7 +105,7 @@ def _collected_table(course: Course, done: Collection) -> Table:
     for one in done.students:
         at = one.received.astimezone(zone).strftime("%Y-%m-%d %H:%M %Z") if one.received else ""
         late = str(one.late).split(".")[0] if one.late else ""
-        cells = (one.student, one.status, at, late, _printable(one.file), one.note or f"by {one.known_by}")
+        cells = (one.student, one.status, at, late, printable(one.file), one.note or f"by {one.known_by}")
         rows.add_row(*map(escape, cells))
     return rows
 
@@ -124,9 +125,9 @@ def _say_of_collection(done: Collection) -> None:
     if done.missing:
         print(f"Nothing came from: {', '.join(done.missing)}.")
     for name, reason in done.unmatched:
-        print(f"Nobody's: {_printable(name)} ({reason}).")
+        print(f"Nobody's: {printable(name)} ({reason}).")
     for name, reason in done.refused:
-        print(f"Not taken: {_printable(name)} ({reason}).")
+        print(f"Not taken: {printable(name)} ({reason}).")
 
 
 def export(
@@ -177,7 +178,7 @@ def export(
         ("In the LMS's file and not in the gradebook", done.unknown),
     ):
         if students:
-            print(f"{sentence}: {', '.join(map(_printable, students))}.")
+            print(f"{sentence}: {', '.join(map(printable, students))}.")
     if to == "canvas":
         print("Next: import it in Canvas: Grades, Import.")
     elif to == "moodle":
@@ -321,7 +322,3 @@ def _in_exports(course: Course, name: str) -> Path:
     folder = course.root / "exports"
     folder.mkdir(exist_ok=True)
     return folder / name
-
-
-def _printable(text: str) -> str:
-    return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text)[:200]

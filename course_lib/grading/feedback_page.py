@@ -21,6 +21,8 @@ import nh3
 from markupsafe import Markup
 from math_core import LatexError, LatexToMathML
 
+from course_lib.grading.plain import plain_text
+
 MAX_SOURCE = 50_000  # characters of one cell that are shown
 MAX_TEXT = 20_000  # of one output
 MAX_PAGE = 400_000  # of all outputs of a page together
@@ -167,18 +169,10 @@ def _picture(kind: str, data: Any, room: _Room) -> str:
     return f"data:{kind};base64,{base64.b64encode(content).decode()}"
 
 
-# Terminal sequences (colours, cursor, titles and links), then what is left of control characters.
-_ANSI = re.compile(
-    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-_])?|\x9b[0-?]*[ -/]*[@-~]"
-)
-_CONTROL = re.compile(
-    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ue000\ue001]"
-)
-
-
 def _plain(text: str) -> str:
-    """Text alone: no colours, no control characters, no marks that turn the direction of reading."""
-    return _CONTROL.sub("", _ANSI.sub("", text.replace("\r\n", "\n").replace("\r", "\n")))
+    """Text alone: no colours, no control characters, and nothing that stands for a formula."""
+    lines = text.replace("\r\n", "\n").replace("\r", "\n")
+    return plain_text(lines, len(lines)).replace(_OPEN, "").replace(_CLOSE, "")
 
 
 def _code(source: str, room: _Room) -> Markup:
@@ -228,7 +222,9 @@ def _attribute(tag: str, name: str, value: str, attachments: Any, room: _Room) -
     return next(filter(None, found), None)
 
 
-_FORMULA = re.compile("\ue000(\\d{1,6})\ue001")  # stands for a formula while the text around it is cleaned
+# What stands for a formula while the text around it is cleaned.
+_OPEN, _CLOSE = "\ue000", "\ue001"
+_FORMULA = re.compile(rf"{_OPEN}(\d{{1,6}}){_CLOSE}")
 
 
 def _markdown(formulas: list[str]) -> Any:
@@ -236,7 +232,7 @@ def _markdown(formulas: list[str]) -> Any:
 
     def aside(text: str, *, display: bool) -> str:
         formulas.append(_mathml(text.strip(), display=display))
-        return f"\ue000{len(formulas) - 1}\ue001"
+        return f"{_OPEN}{len(formulas) - 1}{_CLOSE}"
 
     renderer = mistune.HTMLRenderer(escape=False, allow_harmful_protocols=True)  # cleaned later
     markdown = mistune.create_markdown(renderer=renderer, plugins=["table", "strikethrough", "math"])

@@ -17,6 +17,7 @@ from typing import Any
 from course_lib.course import SETTINGS_FILE, CourseError
 from course_lib.grading.foreign_notebook import parse_notebook, with_ids
 from course_lib.grading.notebook import new_cell, write_notebook
+from course_lib.grading.plain import printable
 from course_lib.grading.receipts import RECEIPT, stamp
 
 # A notebook without its outputs has some hundred KB; with figures, a few MB.
@@ -58,7 +59,7 @@ def submissions_in(submitted: Path, problem_set: str) -> list[Submission]:
     students: dict[str, list[Path]] = {}
     for folder in sorted(submitted.iterdir()):
         if folder.is_dir() and not folder.is_symlink() and not folder.name.startswith("."):
-            students.setdefault(_shown(_composed(folder.name)), []).append(folder)
+            students.setdefault(printable(_composed(folder.name)), []).append(folder)
     if not any(_has(folder, problem_set) for folders in students.values() for folder in folders):
         raise CourseError(
             f"No student's folder in {submitted} holds a folder {problem_set}. "
@@ -136,7 +137,7 @@ class HandedIn:
 def choose(submission: Submission, problem_set: str, released: Any) -> HandedIn:
     """The file of a submission that holds the problem set; Missing or Unreadable where there is none to take."""
     path = _choose(submission, problem_set, _graded_ids(released))
-    note = "" if _composed(path.name) == f"{problem_set}.ipynb" else f"handed in as {_shown(path.name)}"
+    note = "" if _composed(path.name) == f"{problem_set}.ipynb" else f"handed in as {printable(path.name)}"
     key = _line_of(path.with_name(EXCHANGE_KEY))
     return HandedIn(
         path.name,
@@ -150,7 +151,7 @@ def choose(submission: Submission, problem_set: str, released: Any) -> HandedIn:
 
 def parse_submission(name: str, content: bytes) -> Any:
     """The notebook in a file's bytes, in today's format; Unreadable, with the file's name, where they hold none."""
-    name = _shown(name)
+    name = printable(name)
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -170,7 +171,7 @@ def parse_submission(name: str, content: bytes) -> Any:
             f"{name} is not a valid notebook: it is nested too deeply; hand it in again"
         ) from error
     except Exception as error:  # whatever is wrong in it: no submission may stop the class
-        reason = _shown(str(error).strip() or type(error).__name__)
+        reason = printable(str(error).strip() or type(error).__name__)
         raise Unreadable(f"{name} is not a valid notebook: {reason}; hand it in again") from error
 
 
@@ -233,11 +234,11 @@ def _choose(submission: Submission, problem_set: str, graded: set[str]) -> Path:
     if folder is None:
         alike = [path.name for path in submission.folders[0].iterdir() if _alike(path.name, problem_set)]
         raise Missing(
-            f"there is no folder {problem_set}" + "".join(f", only {_shown(name)}" for name in alike)
+            f"there is no folder {problem_set}" + "".join(f", only {printable(name)}" for name in alike)
         )
     notebooks = _notebooks_in(folder)
     if not notebooks:
-        others = _shown(", ".join(path.name for path in sorted(folder.iterdir()) if path.name[:1] != "."))
+        others = printable(", ".join(path.name for path in sorted(folder.iterdir()) if path.name[:1] != "."))
         raise Missing(
             f"there is no notebook in {problem_set}, only {others}" if others else f"{problem_set} is empty"
         )
@@ -264,7 +265,7 @@ def _among(notebooks: list[Path], problem_set: str, graded: set[str]) -> Path:
     exact = [path for path in ours if _composed(path.name) == f"{problem_set}.ipynb"]
     if len(ours) == 1 or exact:
         return (exact or ours)[0]
-    names = _shown(", ".join(path.name for path in ours or notebooks))
+    names = printable(", ".join(path.name for path in ours or notebooks))
     which = "hold this problem set" if ours else "are there, none of them from this problem set"
     raise Unreadable(
         f"{len(ours or notebooks)} notebooks {which} ({names}); leave one and name it {problem_set}.ipynb"
@@ -381,7 +382,7 @@ def _read(path: Path) -> bytes:
     size = path.stat().st_size
     if size > MAX_BYTES:
         raise Unreadable(
-            f"{_shown(path.name)} has {size / 2**20:.0f} MB, more than the {MAX_BYTES / 2**20:.0f} MB that are read; "
+            f"{printable(path.name)} has {size >> 20} MB, more than the {MAX_BYTES >> 20} MB that are read; "
             "clear its outputs, save it and hand it in again"
         )
     return path.read_bytes()
@@ -400,12 +401,6 @@ def _copy(path: Path, target: Path) -> None:
 def _same(file: Path, copy: Path) -> bool:
     size = file.stat().st_size
     return size == copy.stat().st_size and (size > MAX_BYTES or filecmp.cmp(file, copy, shallow=False))
-
-
-def _shown(text: str) -> str:
-    """A student's words within a sentence: one line, not too long, no control characters."""
-    line = "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text)
-    return line if len(line) <= 200 else f"{line[:200]}…"
 
 
 def _composed(name: str) -> str:

@@ -43,6 +43,12 @@ def plain_line(text: object, most: int) -> str:
     return " ".join(plain_text(text, most).split())
 
 
+def printable(text: str) -> str:
+    """Somebody's words within a sentence: one line, not too long, with a sign for each that can't be shown."""
+    line = "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text)
+    return line if len(line) <= 200 else f"{line[:200]}…"
+
+
 def picture(data: object) -> str | None:
     """A PNG in base64 of a size that a browser can draw; None for anything else."""
     if not isinstance(data, str) or not _BASE64.fullmatch(data):
