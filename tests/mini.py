@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import atexit
 import shutil
+from functools import cache
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 from course_lib.course import Course, find_course
 from course_lib.grading.notebook import read_notebook, write_notebook
+from course_lib.release.notebooks import release
 
 SOURCE = Path(__file__).parent / "mini_course"
 
@@ -16,6 +20,21 @@ def make_course(folder: Path) -> Course:
     """A copy of the small course in `folder`."""
     shutil.copytree(SOURCE, folder, dirs_exist_ok=True)
     return find_course(folder)
+
+
+def released_course(folder: Path) -> Course:
+    """A copy of the small course in `folder`, released."""
+    shutil.copytree(_released(), folder, dirs_exist_ok=True)
+    return find_course(folder)
+
+
+@cache
+def _released() -> Path:
+    """nbgrader takes two seconds to make a gradebook: once for all tests."""
+    folder = Path(mkdtemp(prefix="mini-course-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    release(make_course(folder), "mini")
+    return folder
 
 
 def hand_in(course: Course, submitted: Path, student: str, *, language: str = "en", **sources: str) -> Path:

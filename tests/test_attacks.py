@@ -25,13 +25,12 @@ from attack_suite import (
     verdicts,
 )
 from attack_table import NOT_RUN, fields, rows, stock_points, written
-from mini import make_course, snapshot
+from mini import released_course, snapshot
 from test_stamps import listed_by_formgrader
 
 from course_lib.course import Course, find_course
 from course_lib.grading.notebook import write_notebook
 from course_lib.grading.rooms import Room
-from course_lib.release.notebooks import release
 
 ATTACKS = load_attacks()
 HONEST = {"double": 3.0, "mean": 2.5}
@@ -62,8 +61,7 @@ def texts_of(output: Any) -> list[str]:
 
 @pytest.fixture(scope="module")
 def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
-    made = make_course(tmp_path_factory.mktemp("course"))
-    release(made, "mini")
+    made = released_course(tmp_path_factory.mktemp("course"))
     (made.root / "gradebook.db").touch()
     return made
 

@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from mini import edit, make_course, snapshot
+from mini import edit, released_course, snapshot
 
 from course_lib.course import Course, CourseError, find_course
 from course_lib.release import bundle
@@ -30,7 +30,7 @@ REMEDY = re.compile(r"(Run: course release|See: pytest \S+|[A-Z][\w /]+ and try 
 
 @pytest.fixture(scope="module")
 def original(tmp_path_factory: pytest.TempPathFactory) -> Course:
-    course = make_course(tmp_path_factory.mktemp("original"))
+    course = released_course(tmp_path_factory.mktemp("original"))
     (course.root / "course.toml").write_text(
         'language = "en"\ntime_zone = "Asia/Seoul"\nrepository = "https://github.com/owner/course"\n'
         '[due]\nmini = 2027-03-31T23:59:00\n[extensions]\nstudent-007 = { mini = "3 days" }\n',

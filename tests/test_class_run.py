@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mini import hand_in, make_course, snapshot
+from mini import hand_in, released_course, snapshot
 
 import course_lib.grading.recorder as recorder
 import course_lib.grading.run as run
@@ -46,8 +46,7 @@ LIBRARY_DIGEST = worker.library_digest
 
 @pytest.fixture(scope="module")
 def course(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Course]:
-    course = make_course(tmp_path_factory.mktemp("course"))
-    release(course, "mini")
+    course = released_course(tmp_path_factory.mktemp("course"))
     with pytest.MonkeyPatch.context() as patch:
         # The library counts as unchanged, whatever somebody edits while tests run.
         patch.setattr(worker, "library_digest", lambda: "")

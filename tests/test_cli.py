@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from mini import edit, hand_in, make_course, snapshot
+from mini import edit, hand_in, released_course, snapshot
 
 from course_lib import cli
 from course_lib.course import Course, CourseError, find_course
@@ -22,7 +22,6 @@ from course_lib.grading.worker import Examined, NoRoom, Unit
 from course_lib.people.forget import found_of
 from course_lib.release.demo import DemoClass, DemoRow
 from course_lib.release.link_check import Asked
-from course_lib.release.notebooks import release
 from course_lib.release.site import SiteReport
 
 DOUBLE = "def double(x):\n    return 2 * x"
@@ -30,9 +29,7 @@ DOUBLE = "def double(x):\n    return 2 * x"
 
 @pytest.fixture(scope="module")
 def original(tmp_path_factory: pytest.TempPathFactory) -> Course:
-    course = make_course(tmp_path_factory.mktemp("original"))
-    release(course, "mini")
-    return course
+    return released_course(tmp_path_factory.mktemp("original"))
 
 
 @pytest.fixture

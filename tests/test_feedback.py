@@ -11,7 +11,7 @@ from typing import Any
 
 import nbformat.v4 as v4
 import pytest
-from mini import hand_in, make_course
+from mini import hand_in, released_course
 
 from course_lib import cli
 from course_lib.course import Course, CourseError
@@ -20,7 +20,6 @@ from course_lib.grading.feedback import Feedback, write_feedback
 from course_lib.grading.feedback_page import Mark, Marks, page
 from course_lib.grading.run import grade
 from course_lib.grading.workspace import nbgrader_at_work
-from course_lib.release.notebooks import release
 
 DOUBLE = "def double(x):\n    return 2 * x"
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -210,9 +209,7 @@ def test_page_says_marks_comments_and_what_waits() -> None:
 
 @pytest.fixture(scope="module")
 def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
-    course = make_course(tmp_path_factory.mktemp("course"))
-    release(course, "mini")
-    return course
+    return released_course(tmp_path_factory.mktemp("course"))
 
 
 @pytest.fixture(scope="module")

@@ -13,14 +13,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from mini import hand_in, make_course
+from mini import hand_in, released_course
 from nbgrader.api import Gradebook
 from playwright.sync_api import Browser, Page, expect
 
 from course_lib.course import Course
 from course_lib.grading.feedback import write_feedback
 from course_lib.grading.run import grade
-from course_lib.release.notebooks import release
 
 pytestmark = pytest.mark.slow
 
@@ -31,9 +30,7 @@ SHOTS = os.environ.get("SHOTS")  # a folder for pictures, to look at
 
 @pytest.fixture(scope="module")
 def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
-    course = make_course(tmp_path_factory.mktemp("course"))
-    release(course, "mini")
-    return course
+    return released_course(tmp_path_factory.mktemp("course"))
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mini import hand_in, make_course
+from mini import hand_in, released_course
 from submission_case import Case
 
 from course_lib.course import Course
@@ -21,7 +21,6 @@ from course_lib.grading.intake import MAX_BYTES, Missing, Unreadable, repair, st
 from course_lib.grading.intake import parse_submission as parse
 from course_lib.grading.notebook import read_notebook, text_of
 from course_lib.grading.run import grade
-from course_lib.release.notebooks import release
 
 SEED, COUNT = 20_270_301, 2_200
 Damage = Callable[[random.Random, bytes], bytes]
@@ -37,9 +36,7 @@ ODD = [
 
 @pytest.fixture(scope="module")
 def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
-    course = make_course(tmp_path_factory.mktemp("course"))
-    release(course, "mini")
-    return course
+    return released_course(tmp_path_factory.mktemp("course"))
 
 
 @pytest.fixture(scope="module")

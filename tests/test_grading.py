@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mini import cell_of, hand_in, make_course, snapshot
+from mini import cell_of, hand_in, make_course, released_course, snapshot
 
 import course_lib.grading.run as run
 import course_lib.grading.worker as worker
@@ -36,9 +36,7 @@ def silent(done: int, total: int, student: str) -> None:
 
 @pytest.fixture(scope="module")
 def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
-    course = make_course(tmp_path_factory.mktemp("course"))
-    release(course, "mini")
-    return course
+    return released_course(tmp_path_factory.mktemp("course"))
 
 
 @pytest.fixture(scope="module")

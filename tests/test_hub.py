@@ -24,7 +24,7 @@ from typing import Any
 
 import pytest
 import requests
-from mini import cell_of, edit, make_course
+from mini import cell_of, edit, released_course
 from playwright.sync_api import Browser, expect
 
 from course_lib.course import Course
@@ -173,7 +173,7 @@ def hub() -> Iterator[Hub]:
 
 
 def a_course(folder: Path) -> Course:
-    course = make_course(folder / "course")
+    course = released_course(folder / "course")
     shutil.copy(ROOT / "nbgrader_config.py", course.root)
     release(course, "mini")
     course.root.chmod(0o700)

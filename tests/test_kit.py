@@ -14,13 +14,12 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from mini import make_course
+from mini import released_course
 
 from course_lib.checks import load_cases
 from course_lib.course import Course, CourseError, find_course
 from course_lib.grading.bank import load_bank
 from course_lib.release.kit import kit, write_kits
-from course_lib.release.notebooks import release
 from course_lib.release.wheel import WHEEL, wheel
 
 ROOT = Path(__file__).parents[1]
@@ -29,9 +28,7 @@ MEMBERS = {"README.txt", "cases.npz", WHEEL, "requirements.txt"}
 
 @pytest.fixture(scope="module")
 def original(tmp_path_factory: pytest.TempPathFactory) -> Course:
-    course = make_course(tmp_path_factory.mktemp("original"))
-    release(course, "mini")
-    return course
+    return released_course(tmp_path_factory.mktemp("original"))
 
 
 @pytest.fixture

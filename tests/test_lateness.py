@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from mini import hand_in, make_course
+from mini import hand_in, released_course
 
 from course_lib.course import Course, find_course
 from course_lib.grading.feedback import write_feedback
@@ -54,7 +54,7 @@ PENALTIES = {
 
 @pytest.fixture(scope="module")
 def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
-    course = make_course(tmp_path_factory.mktemp("course"))
+    course = released_course(tmp_path_factory.mktemp("course"))
     shutil.copy(ROOT / "nbgrader_config.py", course.root)
     with (course.root / "course.toml").open("a") as settings:
         settings.write(DATES)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mini import cell_of, hand_in, make_course
+from mini import cell_of, hand_in, released_course
 
 from course_lib.course import Course, find_course
 from course_lib.grading import bubblewrap, rooms
@@ -29,7 +29,7 @@ Marks = dict[str, list[tuple[str, float | None, bool]]]
 
 @pytest.fixture(scope="module")
 def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
-    course = make_course(tmp_path_factory.mktemp("course"))
+    course = released_course(tmp_path_factory.mktemp("course"))
     shutil.copy(ROOT / "nbgrader_config.py", course.root)
     release(course, "mini")
     return course

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mini import cell_of, edit, make_course, snapshot
+from mini import cell_of, edit, released_course, snapshot
 
 from course_lib.checks import Checker, load_cases, save_cases
 from course_lib.course import Course, CourseError, find_course
@@ -35,10 +35,7 @@ ROOT = Path(__file__).parents[1]
 
 @pytest.fixture(scope="module")
 def original(tmp_path_factory: pytest.TempPathFactory) -> Course:
-    """The small course, released: the first access to a gradebook takes a second, so it is copied from here."""
-    course = make_course(tmp_path_factory.mktemp("original"))
-    release(course, "mini")
-    return course
+    return released_course(tmp_path_factory.mktemp("original"))
 
 
 @pytest.fixture

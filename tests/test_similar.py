@@ -4,11 +4,10 @@ import shutil
 from pathlib import Path
 
 import pytest
-from mini import hand_in, make_course
+from mini import hand_in, make_course, released_course
 
 from course_lib.course import CourseError
 from course_lib.people.similar import alike, fingerprints, similar_in
-from course_lib.release.notebooks import release
 
 LOOP = """
 def double(x):
@@ -62,8 +61,7 @@ def test_alike_leaves_out_what_many_wrote() -> None:
 
 
 def test_similar_in_lists_pairs_and_not_what_was_handed_out(tmp_path: Path) -> None:
-    course = make_course(tmp_path)
-    release(course, "mini")
+    course = released_course(tmp_path)
     answers = {
         "student-001": LOOP,
         "student-002": RENAMED,

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from mini import hand_in, make_course
+from mini import hand_in, released_course
 
 from course_lib import cli
 from course_lib.course import Course, find_course
@@ -108,7 +108,7 @@ CLASS = {
 
 @pytest.fixture
 def course(tmp_path: Path) -> Course:
-    course = make_course(tmp_path / "course")
+    course = released_course(tmp_path / "course")
     with (course.root / "course.toml").open("a") as settings:
         settings.write(
             "[released]\nmini = 2020-03-03T12:00:00Z\n[due]\nmini = 2020-03-31T12:00:00Z\n"

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from mini import make_course
+from mini import released_course
 from submission_case import Case
 
 import course_lib.grading.run as run
@@ -24,7 +24,6 @@ from course_lib.grading.report import StudentReport
 from course_lib.grading.run import grade
 from course_lib.grading.worker import Paper, paper_of
 from course_lib.grading.workspace import nbgrader_at_work
-from course_lib.release.notebooks import release
 
 FILES = sorted((Path(__file__).parent / "submissions").glob("*.py"))
 
@@ -46,9 +45,7 @@ def header(path: Path) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
-    course = make_course(tmp_path_factory.mktemp("course"))
-    release(course, "mini")
-    return course
+    return released_course(tmp_path_factory.mktemp("course"))
 
 
 @pytest.fixture(scope="module")

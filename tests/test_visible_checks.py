@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from mini import hand_in, make_course
+from mini import hand_in, released_course
 
 from course_lib.course import Course
 from course_lib.release.notebooks import release
@@ -25,7 +25,7 @@ SOLVED = {"double_solution": DOUBLE, "mean_solution": MEAN, "why": "Because."}
 
 @pytest.fixture(scope="module")
 def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
-    course = make_course(tmp_path_factory.mktemp("course"))
+    course = released_course(tmp_path_factory.mktemp("course"))
     course = replace(course, repository="https://github.com/owner/a-course")
     release(course, "mini")
     return course
