@@ -167,6 +167,9 @@ def test_instructors_kit_holds_the_solved_notebook_of_one_language(made: Path) -
     assert "return total / x.shape[axis]" in text
     assert "Say why." in text
     assert "왜 그런지" not in text
+    assert marking.startswith(
+        "# mini: 7.5 points\n\n## why: 2 points, marked by a person\n\n**Model answer.** "
+    )
     assert "the model answer" in marking
     assert "that is three times" in marking
 

@@ -19,6 +19,7 @@ from mini import released_course
 from course_lib.checks import load_cases
 from course_lib.course import Course, CourseError, find_course
 from course_lib.grading.bank import load_bank
+from course_lib.release import teacher_kit
 from course_lib.release.kit import kit, write_kits
 from course_lib.release.wheel import WHEEL, wheel
 
@@ -61,7 +62,10 @@ def test_kit_holds_all_that_a_student_needs_and_nothing_else(problem_set: str, l
     needed = [line.split(">")[0] for line in files["requirements.txt"].decode().splitlines()[1:]]
     torch = ["torch"] if problem_set in ("ps4", "ps5") else []
     assert needed == ["numpy", "array-api-compat", "matplotlib", *torch, "jupyterlab", f"./{WHEEL}"]
-    assert ("pytorch.org" in files["README.txt"].decode()) is bool(torch)
+    for_teachers = teacher_kit._readme(problem_set, load_bank(ROOT / "solutions" / problem_set), language)
+    for readme in (files["README.txt"].decode(), for_teachers):
+        assert ("pytorch.org" in readme) is bool(torch)
+        assert "{" not in readme
 
 
 RESERVED = {"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10))}

@@ -283,5 +283,6 @@ tbody th { font-weight: normal; font-family: ui-monospace, Menlo, Consolas, mono
 td, .number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 td.words { text-align: left; white-space: normal; }
 th:last-child, td:last-child { padding-right: 0; }
-@media (max-width: 30rem) { th, td, tbody th { font-size: .8rem; padding-right: .5rem; } th.number { white-space: normal; } }
+@media (max-width: 30rem) { th, td, tbody th { font-size: .8rem; padding-right: .5rem; }
+  th.number { white-space: normal; } }
 """

@@ -51,14 +51,19 @@ def _released(course: Course, problem_sets: list[str]) -> list[tuple[str, str]]:
     return pairs
 
 
+def torch_note(language: str, modules: tuple[str, ...]) -> str:
+    """What a page on installing says of Torch; empty where a problem set does without."""
+    return _README[language]["torch"] if "torch" in modules else ""
+
+
 def _readme(course: Course, problem_set: str, language: str, modules: tuple[str, ...]) -> str:
     text = _README[language]
     colab = "fetched" if course.exercise_address(language, problem_set) else "upload"
     lines = [text[part].format(ps=problem_set, wheel=WHEEL) for part in ("begin", colab, "end")]
-    lines += [text["torch"]] if "torch" in modules else []
+    lines += [torch_note(language, modules)]
     if course.site:
         lines.append(text["book"].format(site=course.address(language)))
-    return "\n".join(lines)
+    return "\n".join(filter(None, lines))
 
 
 _README = {
@@ -110,8 +115,11 @@ File > Upload notebook 에서 {ps}.ipynb 를 올립니다. 나머지는 노트�
         "torch": """
 PyTorch
 
-requirements.txt가 PyTorch도 설치합니다. Linux에서는 수 GB의 CUDA 판이 옵니다.
-GPU가 없다면 먼저 pytorch.org의 Get Started에서 CPU용 명령을 찾아 실행하세요.
+requirements.txt가 PyTorch도 설치합니다. Linux에서는 수 GB의 CUDA 판이 옵니다. GPU가 없다면
+pytorch.org의 Get Started에서 CPU를 고르고, 거기 나오는 --index-url 뒤의 주소로 먼저 설치하세요:
+
+  .venv/bin/python -m pip install torch --index-url 주소
+
 Intel 프로세서를 쓰는 Mac에는 새 PyTorch가 없어 설치하지 않습니다. PyTorch가 필요하면 Colab에서 푸세요.
 """,
         "book": "\n책: {site}\n",
@@ -165,8 +173,12 @@ Keep each problem set in a folder of its own: each has another cases.npz.
         "torch": """
 PyTorch
 
-requirements.txt installs PyTorch, too. On Linux that is a CUDA build of several gigabytes:
-without a GPU, first run the command for the CPU that pytorch.org's page Get Started prints.
+requirements.txt installs PyTorch, too. On Linux that is a CUDA build of several gigabytes.
+Without a GPU, choose CPU on pytorch.org's page Get Started, and before requirements.txt install
+from the address that it prints after --index-url:
+
+  .venv/bin/python -m pip install torch --index-url ADDRESS
+
 For a Mac with an Intel processor there is no recent PyTorch, and none is installed: where you
 need it, work in Colab.
 """,
