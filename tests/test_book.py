@@ -122,7 +122,8 @@ LECTURE = {
     ],
     "score-control": [
         r"frac{QK^\top}{\sqrt{d_k}}",
-        r"\operatorname{Norm}(Q),\\operatorname{Norm}(K)",
+        r"\operatorname{Norm}(Q)",
+        r"\operatorname{Norm}(K)",
         r"50\tanh(a/50)",
         r"(-50,50)",
     ],

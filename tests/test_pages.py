@@ -291,3 +291,34 @@ def test_fonts_have_every_syllable_of_the_pages(site: str, language: str, pages:
     for name in ("hangul.woff2", "hangul-bold.woff2"):
         with TTFont(root / "_static" / "fonts" / name) as font:
             assert syllables - set(font.getBestCmap()) == set()
+
+
+# The digits after which a particle stands, as they are read: with a vowel at the end (2, 4, 5, 9), with another letter.
+PARTICLES = {"이": "013678", "가": "2459", "을": "013678", "를": "2459", "은": "013678", "는": "2459", "과": "013678",
+             "와": "2459", "으로": "036", "로": "1245789"}  # fmt: skip
+AFTER_NUMBER = re.compile(r"(?<!Gemma )(\d)\u2060?(이|가|을|를|은|는|과|와|으로|로)(?=[\s,.)])")
+WITHOUT_CODE_AND_EXPONENTS = """() => {
+    const article = document.querySelector("article").cloneNode(true);
+    article.querySelectorAll("pre, code, msup, msubsup, script").forEach(element => element.replaceWith("x"));
+    return article.textContent;
+}"""
+
+
+@pytest.mark.parametrize("name", [name for language, name in PAGES if language == "ko"])
+def test_particle_fits_how_the_number_before_it_is_read(browser: Browser, site: str, name: str) -> None:
+    visit = Visit(browser, site, chapter(name))
+    found = AFTER_NUMBER.finditer(visit.page.evaluate(WITHOUT_CODE_AND_EXPONENTS))
+    assert [match[0] for match in found if match[1] not in PARTICLES[match[2]]] == []
+    visit.page.close()
+
+
+TABLES_THAT_SCROLL = """() => [...document.querySelectorAll("article .pst-scrollable-table-container")]
+    .filter(box => box.scrollWidth > box.clientWidth).map(box => box.textContent.trim().slice(0, 60))"""
+
+
+@pytest.mark.parametrize(("language", "name"), PAGES)
+def test_table_fits_on_a_phone(browser: Browser, site: str, language: str, name: str) -> None:
+    visit = Visit(browser, site, chapter(name, language), **screen(360))
+    visit.page.evaluate("document.querySelectorAll('details').forEach(details => details.open = true)")
+    assert visit.page.evaluate(TABLES_THAT_SCROLL) == []
+    visit.page.close()

@@ -34,7 +34,7 @@ def test_to_markdown_gives_each_part_its_place() -> None:
     lines = library.to_markdown(DOCSTRING, ("mask", "left", "right", "scale"))
     assert [line for line in lines if line] == [
         r"Y = a \* b\_c, \|Y\| \< 1.",
-        r"Returns Y (..., n). See {py:obj}`~course_lib.softmax` and `axis`.",
+        "Returns Y (...,\u00a0n). See {py:obj}`~course_lib.softmax` and `axis`.",
         "- `mask`: True = may attend.",
         "- `left`, `right`: sides; right is unlimited.",
         "- `scale`: a factor that goes on in the next line.",

@@ -27,6 +27,8 @@ ROLES = {"Q": "query", "q": "query", "K": "key", "k": "key", "V": "value", "v": 
          "O": "output"}  # fmt: skip
 TOKEN = re.compile(r"<mi>(?P<letter>\w)</mi>|<(?P<closing>/?)(?P<name>\w+)[^>]*?(?P<empty>/?)>")
 SCRIPTS = {"msub", "msup", "msubsup"}
+# The font's prime is drawn raised: as an exponent it would be raised twice.
+PRIME = re.compile(r"<msup>(<mi[^>]*>[^<]*</mi>)<mo>′</mo></msup>")
 CONVERTER = LatexToMathML(fancy_error=False)
 
 
@@ -38,7 +40,8 @@ def setup(app: Sphinx) -> None:
 
 def to_mathml(tex: str, *, display: bool) -> str:
     """The MathML element of a piece of TeX; LatexError where it is not understood."""
-    return with_roles(CONVERTER.convert_with_local_state(tex, displaystyle=display))
+    mathml = with_roles(CONVERTER.convert_with_local_state(tex, displaystyle=display))
+    return PRIME.sub(r'<mrow>\1<mo lspace="0" rspace="0">′</mo></mrow>', mathml)
 
 
 def with_roles(mathml: str) -> str:

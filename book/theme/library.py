@@ -28,6 +28,8 @@ WITHIN = re.compile(r"(?<=\. )(?=Errors: |Source: |[a-z]\w*: )")
 CODE = re.compile(r"(`[^`]+`)")
 MARKUP = re.compile(r"([*_<>\[\]|$#\\])")
 CHAPTER = re.compile(r"chapter `([\w-]+)`")
+INFINITE = re.compile(r"(?<![\w`.])[-+]inf\b(?!`)")
+SHAPE = re.compile(r"\((?:\.\.\.|[\w./*]+)(?:, (?:\.\.\.|[\w./*]+))+,?\)")
 
 
 def setup(app: Sphinx) -> None:
@@ -173,8 +175,9 @@ def _labelled(text: str) -> str:
 
 
 def _marked(text: str) -> str:
-    """Chapters and public names as links, other code as code, and no other letter taken for markup."""
-    parts = CODE.split(CHAPTER.sub(r"chapter `{doc}\1`", text))
+    """Chapters and public names as links, other code as code, shapes on one line, and no other letter as markup."""
+    text = INFINITE.sub(r"`\g<0>`", CHAPTER.sub(r"chapter `{doc}\1`", text))
+    parts = CODE.split(SHAPE.sub(lambda shape: shape[0].replace(" ", "\u00a0"), text))
     return "".join(_code(part[1:-1]) if CODE.fullmatch(part) else MARKUP.sub(r"\\\1", part) for part in parts)
 
 

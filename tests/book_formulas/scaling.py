@@ -107,7 +107,7 @@ def formulas(at: dict[str, Any]) -> list[str]:
 
 
 JACOBIAN = (
-    "J=\\operatorname{diag}(p)-p\\,p^\\top\n=\\begin{bmatrix}p_1(1-p_1)&-p_1p_2&\\cdots&-p_1p_{n_k}\\\\"
+    "\\begin{aligned}\nJ&=\\operatorname{diag}(p)-p\\,p^\\top\\\\\n&=\\begin{bmatrix}p_1(1-p_1)&-p_1p_2&\\cdots&-p_1p_{n_k}\\\\"
     "-p_2p_1&p_2(1-p_2)&\\cdots&-p_2p_{n_k}\\\\\\vdots&\\vdots&\\ddots&\\vdots\\\\"
-    "-p_{n_k}p_1&-p_{n_k}p_2&\\cdots&p_{n_k}(1-p_{n_k})\\end{bmatrix}"
+    "-p_{n_k}p_1&-p_{n_k}p_2&\\cdots&p_{n_k}(1-p_{n_k})\\end{bmatrix}\n\\end{aligned}"
 )

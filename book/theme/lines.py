@@ -1,0 +1,54 @@
+"""Where a line of prose may not break, beside what the style sheet says (`word-break: keep-all`).
+
+A Korean particle stays with the bracket or the quotation mark before it, an English word in brackets with the Korean
+one that it explains, a number with its unit, and code of a few letters on one line.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.transforms.post_transforms import SphinxPostTransform
+
+JOINER, NO_BREAK_SPACE = "\u2060", "\u00a0"
+JOINTS = re.compile(r"(?<=[)\]”’%])(?=[가-힣])|(?<=[가-힣])(?=\()")
+UNIT = re.compile(r"(?<=\d) (?=(?:[kMG]i?B|bytes?|bits?|ms|FLOPs)(?![A-Za-z]))")
+SHORT = 20
+AS_IT_STANDS = (nodes.literal, nodes.literal_block, nodes.math, nodes.math_block, nodes.raw)
+
+
+def setup(app: Sphinx) -> None:
+    app.add_post_transform(KeepOnOneLine)
+
+
+def held(text: str, before: str = "") -> str:
+    """The text with its joints closed; `before` is the letter in front of it."""
+    closed = UNIT.sub(NO_BREAK_SPACE, JOINTS.sub(JOINER, before + text))
+    return closed[len(before) :]
+
+
+class KeepOnOneLine(SphinxPostTransform):
+    default_priority = 902  # after the equations took the particles that touch them
+    formats = ("html",)
+
+    def run(self, **kwargs: Any) -> None:
+        for block in list(self.document.findall(_is_block)):
+            before = ""
+            for text in list(block.findall(nodes.Text)):
+                if not isinstance(text.parent, AS_IT_STANDS) and (after := held(text, before)) != text:
+                    text.parent.replace(text, nodes.Text(after))
+                before = text[-1:] or before
+        for code in self.document.findall(nodes.literal):
+            if " " in code.astext() and len(code.astext()) <= SHORT and not _in_table(code):
+                code["classes"].append("together")
+
+
+def _is_block(node: nodes.Node) -> bool:
+    return isinstance(node, nodes.TextElement) and not isinstance(node, nodes.Inline | nodes.FixedTextElement)
+
+
+def _in_table(node: nodes.Node) -> bool:
+    return node.parent is not None and (isinstance(node, nodes.entry) or _in_table(node.parent))

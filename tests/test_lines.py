@@ -1,0 +1,30 @@
+"""Lines of prose break where a reader would break them."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+lines = importlib.import_module("book.theme.lines")
+
+
+@pytest.mark.parametrize(
+    ("text", "before", "joined"),
+    [
+        ("dot product(내적)로 잰다", "", "dot product(내적)+로 잰다"),
+        ("출력(output)이 나온다", "", "출력+(output)+이 나온다"),
+        ("“읽을까”를 묻는다", "", "“읽을까”+를 묻는다"),
+        ("를 바로 reshape한다", ")", "+를 바로 reshape한다"),
+        ("16.8 MB인데 10 bytes다", "", "16.8_MB인데 10_bytes다"),
+        (" MB인데", "8", "_MB인데"),
+        ("각각 (모두) 다르다", "", "각각 (모두) 다르다"),
+        ("in 3 books (all of them) it is so", "", "in 3 books (all of them) it is so"),
+        ("4 MBs", "", "4 MBs"),
+    ],
+)
+def test_held_closes_the_joints(text: str, before: str, joined: str) -> None:
+    assert lines.held(text, before) == joined.replace("+", "\u2060").replace("_", "\u00a0")
