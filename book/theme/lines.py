@@ -42,7 +42,7 @@ class KeepOnOneLine(SphinxPostTransform):
                     text.parent.replace(text, nodes.Text(after))
                 before = text[-1:] or before
         for code in self.document.findall(nodes.literal):
-            if " " in code.astext() and len(code.astext()) <= SHORT and not _in_table(code):
+            if len(code.astext()) <= SHORT and not _in_table(code):
                 code["classes"].append("together")
 
 
