@@ -117,7 +117,7 @@ def _say_of_collection(done: Collection) -> None:
     same = sum(one.status == "as before" for one in done.students)
     late = sum(bool(one.late) for one in done.students)
     print(f"Taken in: {taken}; as before: {same}; late: {late}; missing: {len(done.missing)}.")
-    if vague := [one.student for one in done.students if one.known_by == JUST_LATE]:
+    if vague := [one.student for one in done.students if one.known_by == JUST_LATE and one.late]:
         print(
             f"Late by Canvas's mark, which does not say how late, and counted as one second: {', '.join(vague)}. "
             "To count more, give a CSV with id and time: --times CSV"
