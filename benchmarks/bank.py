@@ -3,7 +3,8 @@
 A *false accept* is a named mistake that keeps a part its bank says it loses; a *false reject* is a right answer (the
 reference among them) that loses a part. Both are counted over the cases that students see and over hidden ones, drawn
 as grading draws them. A mistake is *diagnosed* where the check that students have names it, and no other, to its
-author. Exit status 1 where a false accept or a false reject exists.
+author. The *slowest check* is the longest that the students' check took for any of these answers, the first included,
+in seconds. Exit status 1 where a false accept or a false reject exists.
 """
 
 from __future__ import annotations
@@ -11,13 +12,14 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
-from course_lib.checks import TaskCases, judge, load_cases, save_cases
+from course_lib.checks import Function, TaskCases, Verdict, judge, load_cases, save_cases
 from course_lib.course import find_course
 from course_lib.grading.bank import Bank, Task, draw_cases, load_bank, visible_cases
 
@@ -33,6 +35,14 @@ class Measured:
     accepted: list[str] = field(default_factory=list)
     rejected: list[str] = field(default_factory=list)
     undiagnosed: list[str] = field(default_factory=list)
+    slowest: float = 0.0
+
+    def check(self, seen: TaskCases, answer: Function) -> Verdict:
+        """The verdict of the check that students have, whose time counts."""
+        start = time.perf_counter()
+        verdict = judge(seen, answer)
+        self.slowest = max(self.slowest, time.perf_counter() - start)
+        return verdict
 
     @property
     def diagnosed(self) -> int:
@@ -47,7 +57,7 @@ def main() -> int:
     given = arguments.parse_args()
     banks = [load_bank(ROOT / "solutions" / name) for name in given.sets]
     measured = {bank.name: measure(bank, given.draws) for bank in banks}
-    console = Console(width=100)
+    console = Console(width=120)
     console.print(table(measured))
     for name, tasks in measured.items():
         for found in tasks:
@@ -71,14 +81,18 @@ def measure_task(name: str, task: Task, seen: TaskCases, draws: int) -> Measured
     found = Measured(task)
     drawn = [draw_cases(task, f"make bank/{name}/{task.name}/{n}".encode(), rounds=3) for n in range(draws)]
     for mistake in task.mistakes:
-        verdicts = [judge(cases, mistake.function) for cases in (seen, *drawn)]
+        verdicts = [
+            found.check(seen, mistake.function),
+            *(judge(cases, mistake.function) for cases in drawn),
+        ]
         kept = [{part.part.name for part in verdict.parts if part.earned} for verdict in verdicts]
         if any(names & mistake.loses for names in kept):
             found.accepted.append(mistake.name)
         if verdicts[0].mistakes != [mistake.name]:
             found.undiagnosed.append(mistake.name)
     for answer in (task.reference, *task.right_answers):
-        if any(judge(cases, answer).points != task.points for cases in (seen, *drawn)):
+        verdicts = [found.check(seen, answer), *(judge(cases, answer) for cases in drawn)]
+        if any(verdict.points != task.points for verdict in verdicts):
             found.rejected.append(answer.__name__)
     return found
 
@@ -86,13 +100,20 @@ def measure_task(name: str, task: Task, seen: TaskCases, draws: int) -> Measured
 def table(measured: dict[str, list[Measured]]) -> Table:
     """One line a task."""
     shown = Table("set", "task")
-    for title in ("mistakes", "false accepts", "right answers", "false rejects", "diagnosed"):
+    for title in (
+        "mistakes",
+        "false accepts",
+        "right answers",
+        "false rejects",
+        "diagnosed",
+        "slowest check",
+    ):
         shown.add_column(title, justify="right")
     for name, tasks in measured.items():
         for found in tasks:
             mistakes, answers = len(found.task.mistakes), 1 + len(found.task.right_answers)
             numbers = (mistakes, len(found.accepted), answers, len(found.rejected), found.diagnosed)
-            shown.add_row(name, found.task.name, *map(str, numbers))
+            shown.add_row(name, found.task.name, *map(str, numbers), f"{found.slowest:.2f} s")
     return shown
 
 

@@ -59,6 +59,22 @@ def test_judge_accepts_torch_tensors_with_gradients():
     assert judge(TASK, lambda x, plus=0: 2 * torch.tensor(x, requires_grad=True) + plus).points == 3
 
 
+def test_judge_calls_torch_in_one_thread_and_gives_the_threads_back():
+    torch = pytest.importorskip("torch")
+    before, threads = torch.get_num_threads(), []
+
+    def double_in_threads(x, plus=0):
+        threads.append(torch.get_num_threads())
+        return double(x, plus)
+
+    torch.set_num_threads(2)
+    try:
+        assert judge(TASK, double_in_threads).points == 3
+        assert (set(threads), torch.get_num_threads()) == ({1}, 2)
+    finally:
+        torch.set_num_threads(before)
+
+
 def test_judge_gives_the_points_of_the_parts_that_hold():
     assert judge(TASK, lambda x, plus=0: 2 * x).points == 2
 
@@ -183,6 +199,13 @@ def test_call_copies_results_that_share_one_buffer():
         (Outcome(np.array([1])), Outcome(np.array([1.0])), True),
         (Outcome(X), Outcome(X, changed=True), False),
         (Outcome(error="ValueError"), Outcome(error="ValueError", message="other words"), True),
+        (Outcome(error="ValueError", message="some"), Outcome(error="ValueError", message="other"), False),
+        (Outcome(error="TypeError", message="some"), Outcome(error="TypeError", message="other"), True),
+        (
+            Outcome(error="ValueError", message="shapes (5,7) (5,)"),
+            Outcome(error="ValueError", message="shapes (3,2) (3,)"),
+            True,
+        ),
         (Outcome(error="ValueError"), Outcome(error="TypeError"), False),
         (Outcome(error="ValueError"), Outcome(X), False),
     ],

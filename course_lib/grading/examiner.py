@@ -13,13 +13,23 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from course_lib.checks import Outcome, TaskCases, TooMuchMemory, decide, report
+from course_lib.checks import (
+    Case,
+    ForbiddenCall,
+    Outcome,
+    TaskCases,
+    TooMuchMemory,
+    beginning_of,
+    decide,
+    report,
+)
 from course_lib.grading.bank import Bank, Task, hidden_cases
 from course_lib.grading.outputs import Outputs, error_output, graded_outputs
 from course_lib.grading.rooms import Call, Ended, Lost, Room, Seat, TooLong, TooMuch
 from course_lib.grading.self_contained import is_self_contained
 from course_lib.grading.verdicts import LIMITS
 
+_OTHER_WORDS = "other words"  # an error's, where they begin as those of no named mistake do
 _ANSWER_SECONDS = 1.0  # in which a process that waits for a question says that it is there
 _END_IN = {
     "ko": {
@@ -198,8 +208,8 @@ class _Sitting:
         answers = seat.calls(questions, seconds=seconds)
         if task.memory is not None:
             answers = self._measured(seat, task.memory, questions, seconds, measured=bool(outcomes))
-        for outcome in answers:
-            outcomes.append(self._without_secrets(outcome, task))
+        for case, outcome in zip(cases.cases[len(outcomes) :], answers, strict=False):
+            outcomes.append(self._without_secrets(outcome, task, case))
 
     def _measured(
         self, seat: Seat, most: int, questions: list[Call], seconds: Callable[[], float], *, measured: bool
@@ -212,11 +222,19 @@ class _Sitting:
             yield Outcome(error=TooMuchMemory.__name__) if too_much else outcome
             measured = True
 
-    def _without_secrets(self, outcome: Outcome, task: Task) -> Outcome:
-        """Without words that the submission could have chosen to show the inputs."""
-        named = [name for name in task.forbidden if name == outcome.message] or list(task.forbidden)[:1]
-        line = outcome.line if outcome.line in self._lines else ""
-        return replace(outcome, message="".join(named), line=line)
+    def _without_secrets(self, outcome: Outcome, task: Task, case: Case) -> Outcome:
+        """Without words that the submission could have chosen to show the inputs: the words left are the bank's."""
+        if outcome.error is None:
+            return outcome
+        beginning = beginning_of(outcome)
+        if outcome.error == ForbiddenCall.__name__:
+            known = task.forbidden
+            message = outcome.message if outcome.message in known else "".join(known[:1])
+        elif beginning and beginning not in map(beginning_of, case.mistakes.values()):
+            message = _OTHER_WORDS
+        else:
+            message = beginning
+        return replace(outcome, message=message, line=outcome.line if outcome.line in self._lines else "")
 
     def _seated(self) -> Seat:
         """The seat, or a fresh one in which what ran before has run again."""

@@ -5,6 +5,13 @@ import numpy as np
 from course_lib.checks import Text
 from course_lib.grading.bank import Bank, Mistake, Part, Task, Written, everywhere, variant
 from course_lib.grading.draws import extreme_qkv, masked_qkv, random_mask, random_qkv, scaled_qkv
+from course_lib.grading.hints import (
+    AXIS_LOST,
+    DIVIDED_BY_SCALE,
+    SCALED_TWICE,
+    SOFTMAX_UNGUARDED,
+    TRUTH_OF_AN_ARRAY,
+)
 
 # --- Task 1: scores -------------------------------------------------------------------------------------------
 
@@ -152,6 +159,24 @@ SCORES = Task(
             ),
             everywhere(SCORE_PARTS),
         ),
+        Mistake(
+            variant(scores, "keys_not_transposed", ("np.swapaxes(k, -1, -2)", "k")),
+            Text(
+                "k 를 전치하지 않았습니다. 마지막 두 축을 바꾸어 (..., n_q, d_k) 와 (..., d_k, n_k) 를 곱하세요.",
+                "k is not transposed. Swap its last two axes, so that (..., n_q, d_k) meets (..., d_k, n_k).",
+            ),
+            everywhere(SCORE_PARTS),
+        ),
+        Mistake(
+            variant(
+                scores, "dot_of_stacks", ("q @ np.swapaxes(k, -1, -2)", "np.dot(q, np.swapaxes(k, -1, -2))")
+            ),
+            Text(
+                "np.dot 은 batch 축이 있으면 모든 batch를 서로 짝짓습니다. batch마다 따로 곱하는 것은 @ (np.matmul) 입니다.",
+                "With batch axes, np.dot pairs every batch entry with every other. What multiplies each with its own is @ (np.matmul).",
+            ),
+            frozenset({"batches"}),
+        ),
     ),
     right_answers=(
         scores_by_einsum,
@@ -212,6 +237,13 @@ def scores_overwritten(scores, d_k, mask=None):
     if mask is not None:
         scores[~np.broadcast_to(mask, scores.shape)] = -np.inf
     return scores
+
+
+def logits_indexed(scores, d_k, mask=None):
+    logits = scores / np.sqrt(d_k)
+    if mask is not None:
+        logits[~mask] = -np.inf
+    return logits
 
 
 def half_precision_logits(scores, d_k, mask=None):
@@ -368,6 +400,19 @@ SCALE_AND_MASK = Task(
                 "The input scores are changed in place (/=, assignment). Compute into a new array.",
             ),
             everywhere(LOGIT_PARTS),
+        ),
+        Mistake(
+            variant(scale_and_mask, "truth_of_the_mask", ("if mask is None", "if not mask")),
+            TRUTH_OF_AN_ARRAY,
+            frozenset({"mask", "broadcast"}),
+        ),
+        Mistake(
+            logits_indexed,
+            Text(
+                "logits[~mask] 는 shape이 같은 mask만 받습니다. broadcast되는 mask에는 np.where 를 쓰세요.",
+                "logits[~mask] takes a mask of the same shape only. For one that broadcasts, use np.where.",
+            ),
+            frozenset({"broadcast"}),
         ),
     ),
     right_answers=(additive_logits, copied_logits, looped_logits, logits_in_torch),
@@ -584,6 +629,36 @@ SOFTMAX = Task(
                 "The input logits are changed in place (-=, out=). Compute into a new array.",
             ),
             everywhere(WEIGHT_PARTS),
+        ),
+        Mistake(
+            variant(softmax, "axis_lost", ("sum(axis=-1, keepdims=True)", "sum(axis=-1)")),
+            AXIS_LOST,
+            everywhere(WEIGHT_PARTS),
+        ),
+        Mistake(
+            variant(
+                softmax,
+                "softmax_unguarded",
+                ("logits - np.where(np.isneginf(highest), 0.0, highest)", "logits"),
+                ("np.where(total == 0, 1.0, total)", "total"),
+            ),
+            SOFTMAX_UNGUARDED,
+            frozenset({"large", "dead_row"}),
+        ),
+        Mistake(
+            variant(
+                softmax,
+                "maximum_of_everything_unguarded",
+                ("logits.max(axis=-1, keepdims=True)", "logits.max()"),
+                ("np.where(total == 0, 1.0, total)", "total"),
+            ),
+            Text(
+                "배열 전체의 최댓값을 뺐습니다. 그보다 훨씬 작은 row는 모두 0 으로 사라져 0/0 이 되고, 모두 가려진 row도 그렇습니다. "
+                "row마다 자기 최댓값을 빼고, 합이 0 인 row를 살피세요.",
+                "The maximum of the whole array is subtracted. Rows far below it vanish to 0/0, and so does a row that is masked "
+                "throughout. Subtract each row's own maximum, and look for rows whose sum is 0.",
+            ),
+            frozenset({"large", "dead_row"}),
         ),
     ),
     right_answers=(softmax_by_loops, softmax_by_logsumexp, softmax_mended, softmax_in_torch),
@@ -887,6 +962,51 @@ ATTENTION = Task(
             ),
             everywhere(OUTPUT_PARTS),
         ),
+        Mistake(
+            variant(attention, "axis_lost", ("sum(axis=-1, keepdims=True)", "sum(axis=-1)")),
+            AXIS_LOST,
+            everywhere(OUTPUT_PARTS),
+        ),
+        Mistake(
+            variant(attention, "truth_of_the_mask", ("if mask is not None", "if mask")),
+            TRUTH_OF_AN_ARRAY,
+            WITH_MASK,
+        ),
+        Mistake(
+            variant(
+                attention,
+                "softmax_unguarded",
+                ("logits - np.where(np.isneginf(highest), 0.0, highest)", "logits"),
+                ("np.where(total == 0, 1.0, total)", "total"),
+            ),
+            SOFTMAX_UNGUARDED,
+            frozenset({"dead_row", "extremes"}),
+        ),
+        Mistake(
+            variant(
+                attention,
+                "scaled_twice",
+                (
+                    "1 / np.sqrt(q.shape[-1]) if scale is None else scale",
+                    "(1.0 if scale is None else scale) / np.sqrt(q.shape[-1])",
+                ),
+            ),
+            SCALED_TWICE,
+            frozenset({"scale"}),
+        ),
+        Mistake(
+            variant(
+                attention,
+                "divided_by_scale",
+                (
+                    "1 / np.sqrt(q.shape[-1]) if scale is None else scale",
+                    "np.sqrt(q.shape[-1]) if scale is None else scale",
+                ),
+                ("np.swapaxes(k, -1, -2) * scale", "np.swapaxes(k, -1, -2) / scale"),
+            ),
+            DIVIDED_BY_SCALE,
+            frozenset({"scale"}),
+        ),
     ),
     right_answers=(attention_by_loops, attention_by_einsum, attention_in_torch, attention_in_steps),
 )
@@ -1104,6 +1224,29 @@ ATTENTION_MASK = Task(
                 "A sequence of length 0 has a Key open. All of it has to be False.",
             ),
             frozenset({"empty"}),
+        ),
+        Mistake(
+            variant(attention_mask, "future_alone", ("keys <= queries", "keys > queries")),
+            Text(
+                "미래를 True 로 두었습니다. 가릴 자리를 True 로 적는 mask도 있지만 (nn.MultiheadAttention), 여기서 True 는 '볼 수 있음'입니다: j <= i.",
+                "The future is True. There are masks in which True hides (nn.MultiheadAttention); here it means may attend: j <= i.",
+            ),
+            frozenset({"causal", "both"}),
+        ),
+        Mistake(
+            variant(
+                attention_mask,
+                "one_row_for_all_queries",
+                (
+                    "np.broadcast_to(keys < lengths[:, None, None], (len(lengths), n_q, n_k))",
+                    "keys < lengths[:, None, None]",
+                ),
+            ),
+            Text(
+                "Query 축의 길이가 1 입니다. causal이 아닐 때도 (batch, n_q, n_k) 여야 합니다: np.broadcast_to 나 np.repeat.",
+                "The Query axis is 1 long. Without causal, too, the shape is (batch, n_q, n_k): np.broadcast_to or np.repeat.",
+            ),
+            frozenset({"padding", "empty"}),
         ),
     ),
     right_answers=(mask_by_loops, mask_by_tril, mask_from_lists, mask_in_torch),

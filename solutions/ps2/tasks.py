@@ -5,6 +5,7 @@ import numpy as np
 from course_lib.checks import Text
 from course_lib.grading.bank import Bank, Mistake, Part, Task, Written, everywhere, variant
 from course_lib.grading.draws import random_mask
+from course_lib.grading.hints import AXIS_LOST, SET_BY_INDEX, SOFTMAX_UNGUARDED, TRUTH_OF_AN_ARRAY
 
 # --- Task 1: score_variances ----------------------------------------------------------------------------------
 
@@ -63,6 +64,8 @@ VARIANCE_PARTS = (
     ),
 )
 WITH_VALID = frozenset({"padding", "too_few"})
+SEVERAL_EXPERIMENTS = WITH_VALID | {"batches"}
+EVERY_EXPERIMENT = everywhere(VARIANCE_PARTS)
 
 
 def variances_of_all_together(q, k, valid=None):
@@ -129,6 +132,23 @@ def variances_in_float32(q, k, valid=None):
     return score_variances(q.astype(np.float32), k.astype(np.float32), valid)
 
 
+BY_THE_COUNT = ("count - 1, 1)", "count, 1)")
+OVER_N = Text(
+    "쌍의 수 n 으로 나누었습니다 (np.var의 기본값). 평균도 표본에서 구했으므로 n − 1 로 나눕니다 (ddof=1).",
+    "This divides by the number of pairs n (the default of np.var). The mean comes from the sample too, so divide by "
+    "n − 1 (ddof=1).",
+)
+
+
+def alone_and_over_n(name, edit, hint, loses=EVERY_EXPERIMENT):
+    """The mistake by itself, and together with the default of np.var."""
+    both = Text(f"{hint.ko} 그리고 {OVER_N.ko}", f"{hint.en} And: {OVER_N.en}")
+    return (
+        Mistake(variant(score_variances, name, edit), hint, loses),
+        Mistake(variant(score_variances, f"{name}_over_n", edit, BY_THE_COUNT), both, EVERY_EXPERIMENT),
+    )
+
+
 SCORE_VARIANCES = Task(
     name="score_variances",
     reference=score_variances,
@@ -137,72 +157,67 @@ SCORE_VARIANCES = Task(
     rtol=1e-4,
     mistakes=(
         Mistake(
-            variant(score_variances, "divided_by_the_count", ("count - 1, 1)", "count, 1)")),
-            Text(
-                "쌍의 수 n 으로 나누었습니다 (np.var의 기본값). 평균도 표본에서 구했으므로 n − 1 로 나눕니다 (ddof=1).",
-                "This divides by the number of pairs n (the default of np.var). The mean comes from the sample too, so "
-                "divide by n − 1 (ddof=1).",
-            ),
-            everywhere(VARIANCE_PARTS),
-        ),
-        Mistake(
-            variant(score_variances, "mean_taken_for_zero", ("(products - mean) ** 2", "products**2")),
-            Text(
-                "평균을 빼지 않고 제곱의 평균을 구했습니다. 평균이 0 일 때만 분산과 같습니다.",
-                "These are mean squares, without the mean subtracted. They are the variance only where the mean is 0.",
-            ),
-            everywhere(VARIANCE_PARTS),
+            variant(score_variances, "divided_by_the_count", BY_THE_COUNT),
+            OVER_N,
+            EVERY_EXPERIMENT,
         ),
         Mistake(
             variant(
                 score_variances,
-                "standard_deviations",
+                "nanvar_over_n",
                 (
-                    "[variance, variance / q.shape[-1]]",
-                    "[np.sqrt(variance), np.sqrt(variance / q.shape[-1])]",
+                    "np.where(count > 1, squares / np.maximum(count - 1, 1), np.nan)",
+                    "np.where(count > 0, squares / np.maximum(count, 1), np.nan)",
                 ),
+            ),
+            Text(
+                f"{OVER_N.ko} np.nanvar 도 그렇고, 쌍이 하나이면 np.nan 이 아니라 0 을 줍니다.",
+                f"{OVER_N.en} So does np.nanvar, and it gives 0 in place of np.nan for a single pair.",
+            ),
+            EVERY_EXPERIMENT,
+        ),
+        *alone_and_over_n(
+            "mean_taken_for_zero",
+            ("(products - mean) ** 2", "products**2"),
+            Text(
+                "평균을 빼지 않고 제곱의 평균을 구했습니다. 평균이 0 일 때만 분산과 같습니다.",
+                "These are mean squares, without the mean subtracted. They are the variance only where the mean is 0.",
+            ),
+        ),
+        *alone_and_over_n(
+            "standard_deviations",
+            (
+                "[variance, variance / q.shape[-1]]",
+                "[np.sqrt(variance), np.sqrt(variance / q.shape[-1])]",
             ),
             Text(
                 "표준편차입니다. 과제는 그 제곱인 variance를 묻습니다.",
                 "These are standard deviations. The task asks for their squares, the variances.",
             ),
-            everywhere(VARIANCE_PARTS),
         ),
-        Mistake(
-            variant(
-                score_variances,
-                "variance_divided_by_root",
-                ("variance / q.shape[-1]]", "variance / np.sqrt(q.shape[-1])]"),
-            ),
+        *alone_and_over_n(
+            "variance_divided_by_root",
+            ("variance / q.shape[-1]]", "variance / np.sqrt(q.shape[-1])]"),
             Text(
                 "variance를 √d_k 로 나누었습니다. score를 c 로 나누면 variance는 c² 으로 나뉩니다.",
                 "The variance is divided by √d_k. Dividing a score by c divides its variance by c².",
             ),
-            everywhere(VARIANCE_PARTS),
         ),
-        Mistake(
-            variant(
-                score_variances,
-                "scores_divided_by_d_k",
-                ("variance / q.shape[-1]]", "variance / q.shape[-1] ** 2]"),
-            ),
+        *alone_and_over_n(
+            "scores_divided_by_d_k",
+            ("variance / q.shape[-1]]", "variance / q.shape[-1] ** 2]"),
             Text(
                 "score를 √d_k 가 아니라 d_k 로 나누었습니다. variance가 d_k² 으로 나뉘었습니다.",
                 "The scores are divided by d_k where √d_k is asked, so the variance is divided by d_k².",
             ),
-            everywhere(VARIANCE_PARTS),
         ),
-        Mistake(
-            variant(
-                score_variances,
-                "mean_over_components",
-                ("(q * k).sum(axis=-1)", "(q * k).mean(axis=-1)"),
-            ),
+        *alone_and_over_n(
+            "mean_over_components",
+            ("(q * k).sum(axis=-1)", "(q * k).mean(axis=-1)"),
             Text(
                 "components를 더하지 않고 평균했습니다. dot product는 d_k 축을 따라 더한 합입니다.",
                 "The components are averaged. A dot product is their sum over the d_k axis.",
             ),
-            everywhere(VARIANCE_PARTS),
         ),
         Mistake(
             variances_of_all_together,
@@ -211,7 +226,7 @@ SCORE_VARIANCES = Task(
                 "The pairs of all experiments are thrown together. Each experiment has its own variance, over the pairs "
                 "axis alone.",
             ),
-            frozenset({"batches", "padding", "too_few"}),
+            SEVERAL_EXPERIMENTS,
         ),
         Mistake(
             every_query_with_every_key,
@@ -219,16 +234,13 @@ SCORE_VARIANCES = Task(
                 "모든 Query를 모든 Key와 짝지었습니다. 여기서는 i 번째 Query와 i 번째 Key가 한 쌍입니다.",
                 "Every Query meets every Key here. In this task, Query i and Key i make one pair.",
             ),
-            everywhere(VARIANCE_PARTS),
+            EVERY_EXPERIMENT,
         ),
-        Mistake(
-            variant(
-                score_variances,
-                "missing_pairs_as_zero",
-                (
-                    "    count =",
-                    "    products, valid = np.where(valid, products, 0.0), np.ones_like(valid)\n    count =",
-                ),
+        *alone_and_over_n(
+            "missing_pairs_as_zero",
+            (
+                "    count =",
+                "    products, valid = np.where(valid, products, 0.0), np.ones_like(valid)\n    count =",
             ),
             Text(
                 "빠진 쌍을 0 으로 놓고 함께 세었습니다. 세는 수와 평균에서도 빼야 합니다.",
@@ -282,7 +294,7 @@ SCORE_VARIANCES = Task(
                 "float16으로 계산했습니다. 자릿수가 모자라고 65504를 넘으면 inf가 됩니다.",
                 "This is computed in float16, which has too few digits and turns into inf above 65504.",
             ),
-            everywhere(VARIANCE_PARTS),
+            EVERY_EXPERIMENT,
         ),
         Mistake(
             variant(score_variances, "too_few_as_zero", ("np.nan)", "0.0)")),
@@ -329,7 +341,60 @@ SCORE_VARIANCES = Task(
                 "입력 q 를 제자리에서 바꾸었습니다 (*=). 새 배열에 계산하세요.",
                 "The input q is changed in place (*=). Compute into a new array.",
             ),
-            everywhere(VARIANCE_PARTS),
+            EVERY_EXPERIMENT,
+        ),
+        Mistake(
+            variant(score_variances, "axis_lost", ("products - mean)", "products - mean[..., 0])")),
+            AXIS_LOST,
+            SEVERAL_EXPERIMENTS,
+        ),
+        *alone_and_over_n(
+            "stacked_in_front",
+            (
+                "return np.concatenate([variance, variance / q.shape[-1]], axis=-1)",
+                "return np.stack([variance[..., 0], variance[..., 0] / q.shape[-1]])",
+            ),
+            Text(
+                "두 분산을 첫 축에 쌓았습니다. 마지막 축에 쌓아 (..., 2) 로 만드세요: np.stack(..., axis=-1).",
+                "The two variances are stacked along the first axis. Stack them along the last, (..., 2): "
+                "np.stack(..., axis=-1).",
+            ),
+            SEVERAL_EXPERIMENTS,
+        ),
+        Mistake(
+            variant(score_variances, "truth_of_valid", ("if valid is None", "if not valid")),
+            TRUTH_OF_AN_ARRAY,
+            WITH_VALID,
+        ),
+        Mistake(
+            variant(
+                score_variances,
+                "missing_pairs_in_the_deviations",
+                (
+                    "np.where(valid, (products - mean) ** 2, 0.0)",
+                    "((np.where(valid, products, 0.0) - mean) ** 2)",
+                ),
+            ),
+            Text(
+                "빠진 쌍을 평균에서는 뺐지만, 제곱의 합에는 (0 − 평균)² 이 남았습니다. 평균을 뺀 다음에 np.where 로 고르세요.",
+                "Missing pairs are left out of the mean, but each leaves (0 − mean)² in the sum of squares. Select with np.where "
+                "after the mean is subtracted.",
+            ),
+            WITH_VALID,
+        ),
+        Mistake(
+            variant(
+                score_variances,
+                "set_by_its_index",
+                (
+                    "    variance = np.where(count > 1, squares / np.maximum(count - 1, 1), np.nan)",
+                    "    variance = (squares / np.maximum(count - 1, 1))[..., 0][()]\n"
+                    "    variance[count[..., 0] < 2] = np.nan\n"
+                    "    variance = variance[..., None]",
+                ),
+            ),
+            SET_BY_INDEX,
+            frozenset({"one"}),
         ),
     ),
     right_answers=(
@@ -584,6 +649,18 @@ UNIT_SCALE = Task(
             ),
             frozenset({"constant"}),
         ),
+        Mistake(
+            variant(
+                unit_scale,
+                "set_by_its_index",
+                (
+                    "    return np.where(varies, 1 / np.sqrt(np.where(varies, variance, 1.0)), np.nan)",
+                    "    scale = 1 / np.sqrt(np.where(varies, variance, 1.0))\n    scale[~varies] = np.nan\n    return scale",
+                ),
+            ),
+            SET_BY_INDEX,
+            frozenset({"spread", "means"}),
+        ),
     ),
     right_answers=(
         scale_by_second_moments,
@@ -803,10 +880,7 @@ SOFTMAX_JACOBIAN = Task(
                 ("logits - np.where(np.isneginf(highest), 0.0, highest)", "logits"),
                 ("np.where(total == 0, 1.0, total)", "total"),
             ),
-            Text(
-                "row의 최댓값도 빼지 않고 합이 0 인 row도 살피지 않은 Softmax입니다. 큰 값에서 넘치고, 모두 가려진 row는 0/0 이 됩니다.",
-                "This Softmax neither subtracts the row's maximum nor looks for rows whose sum is 0: large values overflow, and a row that is masked throughout becomes 0/0.",
-            ),
+            SOFTMAX_UNGUARDED,
             frozenset({"masked", "large"}),
         ),
         Mistake(
@@ -892,6 +966,11 @@ SOFTMAX_JACOBIAN = Task(
                 "The input scores are changed in place (-=). Compute into a new array.",
             ),
             everywhere(JACOBIAN_PARTS),
+        ),
+        Mistake(
+            variant(softmax_jacobian, "axis_lost", ("sum(axis=-1, keepdims=True)", "sum(axis=-1)")),
+            AXIS_LOST,
+            SEVERAL_ROWS,
         ),
     ),
     right_answers=(
@@ -1127,10 +1206,7 @@ ATTENTION_ENTROPY = Task(
                 ("np.where(total == 0, 1.0, total)", "total"),
                 ("np.where(weights > 0, weights, 1.0)", "np.where(weights == 0, 1.0, weights)"),
             ),
-            Text(
-                "row의 최댓값도 빼지 않고 합이 0 인 row도 살피지 않은 Softmax입니다. 큰 값에서 넘치고, 모두 가려진 row는 0/0 이 됩니다.",
-                "This Softmax neither subtracts the row's maximum nor looks for rows whose sum is 0: large values overflow, and a row that is masked throughout becomes 0/0.",
-            ),
+            SOFTMAX_UNGUARDED,
             frozenset({"dead_row", "saturated"}),
         ),
         Mistake(
@@ -1252,6 +1328,16 @@ ATTENTION_ENTROPY = Task(
                 "scale=0 is taken for 'not given' (scale or ...). 0 is a scale as well, and makes the weights uniform.",
             ),
             frozenset({"uniform"}),
+        ),
+        Mistake(
+            variant(attention_entropy, "axis_lost", ("sum(axis=-1, keepdims=True)", "sum(axis=-1)")),
+            AXIS_LOST,
+            everywhere(ENTROPY_PARTS),
+        ),
+        Mistake(
+            variant(attention_entropy, "truth_of_the_mask", ("if mask is not None", "if mask")),
+            TRUTH_OF_AN_ARRAY,
+            WITH_MASK,
         ),
     ),
     right_answers=(
@@ -1638,6 +1724,13 @@ SCALE_FOR_WEIGHT = Task(
                 "The input scores are changed in place (-=). Compute into a new array.",
             ),
             everywhere(TARGET_PARTS),
+        ),
+        Mistake(
+            variant(
+                scale_for_weight, "axis_lost", ("scores.max(axis=-1, keepdims=True)", "scores.max(axis=-1)")
+            ),
+            AXIS_LOST,
+            MANY_QUERIES,
         ),
     ),
     right_answers=(

@@ -7,6 +7,7 @@ import numpy as np
 from course_lib.checks import Text
 from course_lib.grading.bank import Bank, Mistake, Part, Task, everywhere, variant
 from course_lib.grading.draws import extreme_qkv, masked_qkv, random_mask, random_qkv
+from course_lib.grading.hints import AXIS_LOST, TRUTH_OF_AN_ARRAY
 
 
 def random_weights(rng, *shape):
@@ -648,6 +649,27 @@ SHARPEN = Task(
             ),
             everywhere(SHARP_PARTS),
         ),
+        Mistake(
+            variant(sharpen, "axis_lost", ("sum(axis=-1, keepdims=True)", "sum(axis=-1)")),
+            AXIS_LOST,
+            everywhere(SHARP_PARTS),
+        ),
+        Mistake(
+            variant(
+                sharpen,
+                "masks_forgotten",
+                ("largest = allowed & (logits", "largest = (logits"),
+                ("np.where(allowed, factor * finite, -np.inf)", "factor * logits"),
+                ("np.where(np.isneginf(highest), 0.0, highest)", "highest"),
+                ("np.where(total == 0, 1.0, total)", "total"),
+            ),
+            Text(
+                "가려진 Keys를 살피지 않았습니다: 0 × (−∞) 는 NaN, −1 × (−∞) 는 +∞ 이고, 모두 가려진 row에서는 −∞ == −∞ 가 True 입니다.",
+                "Masked Keys are not looked at: 0 × (−∞) is NaN, −1 × (−∞) is +∞, and in a row that is masked throughout "
+                "−∞ == −∞ is True.",
+            ),
+            frozenset({"masked"}),
+        ),
     ),
     right_answers=(
         sharpen_by_power,
@@ -1020,6 +1042,44 @@ ATTENTION_IN_COLUMNS = Task(
             ),
             everywhere(COLUMN_PARTS),
         ),
+        Mistake(
+            variant(
+                attention_in_columns,
+                "axis_lost",
+                ("max(axis=-2, keepdims=True)", "max(axis=-2)"),
+                ("sum(axis=-2, keepdims=True)", "sum(axis=-2)"),
+            ),
+            Text(
+                "최댓값과 합에서 Key 축이 사라졌습니다. axis=-2 에서는 행렬 하나일 때만 우연히 맞고, batch가 있으면 축이 어긋납니다: "
+                "keepdims=True.",
+                "Maximum and sum have lost the Key axis. With axis=-2 a single matrix happens to fit; with batch axes "
+                "others meet: keepdims=True.",
+            ),
+            frozenset({"batches"}),
+        ),
+        Mistake(
+            variant(attention_in_columns, "truth_of_the_mask", ("if mask is not None", "if mask")),
+            TRUTH_OF_AN_ARRAY,
+            WITH_MASK,
+        ),
+        Mistake(
+            variant(
+                attention_in_columns,
+                "axes_of_rows",
+                ("np.sqrt(q.shape[-2])", "np.sqrt(q.shape[-1])"),
+                ("logits.max(axis=-2", "logits.max(axis=-1"),
+                ("exponentials.sum(axis=-2", "exponentials.sum(axis=-1"),
+                ("np.where(np.isneginf(highest), 0.0, highest)", "highest"),
+                ("np.where(total == 0, 1.0, total)", "total"),
+            ),
+            Text(
+                "KᵀQ 는 맞지만 축은 row 표기의 것입니다: 여기서 q.shape[-1] 은 n_q 이고 마지막 축은 Queries입니다. d_k 는 q.shape[-2], "
+                "Softmax는 axis=-2 입니다.",
+                "KᵀQ is right, but the axes are those of rows: here q.shape[-1] is n_q, and the last axis holds the Queries. "
+                "d_k is q.shape[-2], and Softmax runs over axis=-2.",
+            ),
+            everywhere(COLUMN_PARTS),
+        ),
     ),
     right_answers=(
         through_rows,
@@ -1331,6 +1391,24 @@ SHOWN_WEIGHTS = Task(
             ),
             everywhere(SHOWN_PARTS),
         ),
+        Mistake(
+            variant(
+                shown_weights,
+                "axis_lost",
+                ("exact.sum(axis=-1, keepdims=True)", "exact.sum(axis=-1)"),
+                ("shown.sum(axis=-1, keepdims=True)", "shown.sum(axis=-1)"),
+            ),
+            AXIS_LOST,
+            everywhere(SHOWN_PARTS),
+        ),
+        Mistake(
+            variant(shown_weights, "order_for_rank", ("np.argsort(order, axis=-1)", "order")),
+            Text(
+                "argsort가 주는 것은 등수가 아니라, 큰 차례로 늘어놓은 Keys의 번호입니다. 한 번 더 argsort하면 등수가 됩니다.",
+                "What argsort gives are not ranks but the Keys' numbers in order. Sorted once more by argsort, they become ranks.",
+            ),
+            everywhere(SHOWN_PARTS),
+        ),
     ),
     right_answers=(
         shown_one_unit_at_a_time,
@@ -1554,6 +1632,18 @@ LOST_NUMBERS = Task(
             Text(
                 "언제나 Query 하나인 것처럼 n_k − 1 로 세었습니다. 다른 비중으로 읽는 Query가 늘 때마다 하나씩 더 알 수 있습니다.",
                 "This is n_k − 1, as with a single Query. Each Query with other weights makes one more number known.",
+            ),
+            everywhere(LOST_PARTS),
+        ),
+        Mistake(
+            variant(
+                lost_numbers,
+                "rank_of_one_column",
+                ("(weights.shape[-1] - rank) * d_v", "weights.shape[-1] * d_v - rank"),
+            ),
+            Text(
+                "rank를 한 번만 뺐습니다. V 의 column d_v 개가 저마다 rank 개씩 알려집니다: (n_k − rank) · d_v.",
+                "The rank is subtracted once. Each of the d_v columns of V becomes known in rank numbers: (n_k − rank) · d_v.",
             ),
             everywhere(LOST_PARTS),
         ),
@@ -1874,6 +1964,11 @@ OTHER_VALUES = Task(
                 "입력 wish를 제자리에서 바꾸었습니다 (+=). 새 배열에 계산하세요.",
                 "The input wish is changed in place (+=). Compute into a new array.",
             ),
+            WITH_WISH,
+        ),
+        Mistake(
+            variant(other_values, "truth_of_the_wish", ("if wish is None", "if not wish")),
+            TRUTH_OF_AN_ARRAY,
             WITH_WISH,
         ),
     ),

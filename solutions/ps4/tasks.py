@@ -7,6 +7,7 @@ from torch import nn
 from course_lib.checks import Text, Way
 from course_lib.grading.bank import Bank, Mistake, Part, Task, everywhere, variant
 from course_lib.grading.draws import extreme_qkv, random_mask, random_qkv, scaled_qkv
+from course_lib.grading.hints import DIM_LOST, DIVIDED_BY_SCALE, SCALED_TWICE, TRUTH_OF_AN_ARRAY
 
 # What would give the answer away; the tasks ask for more than it gives.
 FUSED = (
@@ -481,6 +482,75 @@ ATTENTION = Task(
             Text("mask=None 일 때 실패합니다.", "This fails for mask=None."),
             everywhere(ATTENTION_PARTS) - {"masked", "dead", "unread"},
         ),
+        Mistake(
+            variant(attention, "axis_lost", ("mask.any(dim=-1, keepdim=True)", "mask.any(dim=-1)")),
+            DIM_LOST,
+            WITH_MASK,
+        ),
+        Mistake(
+            variant(attention, "truth_of_the_mask", ("if mask is None", "if not mask")),
+            TRUTH_OF_AN_ARRAY,
+            WITH_MASK,
+        ),
+        Mistake(
+            variant(
+                attention,
+                "masked_plainly",
+                ("    k, v = torch.where(read, k, 0.0), torch.where(read, v, 0.0)\n", ""),
+                ("~mask & alive", "~mask"),
+                ("torch.where(alive, logits.softmax(dim=-1), 0.0)", "logits.softmax(dim=-1)"),
+            ),
+            Text(
+                "masked_fill 과 Softmax만으로는 두 경우에 NaN이 됩니다. 볼 Key가 없는 Query: 그 row의 logits를 −∞ 로 두지 말고, Softmax 뒤에 "
+                "weights를 0 으로 고르세요. 아무도 보지 않는 Key: 0 × NaN 은 NaN이니 K 와 V 의 그 rows를 먼저 0 으로 고르세요.",
+                "masked_fill and Softmax alone give NaN in two cases. A Query that may attend to no Key: leave its logits finite, "
+                "and select 0 for its weights after Softmax. A Key that nobody may see: 0 × NaN is NaN, so select 0 for its rows of "
+                "K and V first.",
+            ),
+            frozenset({"dead", "unread"}),
+        ),
+        Mistake(
+            variant(
+                attention,
+                "finite_fill_plainly",
+                ("    k, v = torch.where(read, k, 0.0), torch.where(read, v, 0.0)\n", ""),
+                ("~mask & alive, -torch.inf", "~mask, -1e9"),
+                ("torch.where(alive, logits.softmax(dim=-1), 0.0)", "logits.softmax(dim=-1)"),
+            ),
+            Text(
+                "−1e9 로 채우면 그보다 작은 score와 모두 가려진 row에서 가려진 Value를 읽습니다: -torch.inf 를 쓰세요. 아무도 보지 않는 K 와 V 의 "
+                "rows는 먼저 0 으로 고르세요: 0 × NaN 은 NaN입니다.",
+                "Filling with −1e9 reads masked Values where scores are smaller or a row is masked throughout: write -torch.inf. "
+                "And select 0 for rows of K and V that nobody may see: 0 × NaN is NaN.",
+            ),
+            frozenset({"dead", "unread", "extremes"}),
+        ),
+        Mistake(
+            variant(
+                attention,
+                "scaled_twice",
+                (
+                    "q.shape[-1] ** -0.5 if scale is None else scale",
+                    "q.shape[-1] ** -0.5 * (1.0 if scale is None else scale)",
+                ),
+            ),
+            SCALED_TWICE,
+            frozenset({"scale"}),
+        ),
+        Mistake(
+            variant(
+                attention,
+                "divided_by_scale",
+                (
+                    "q.shape[-1] ** -0.5 if scale is None else scale",
+                    "q.shape[-1] ** 0.5 if scale is None else scale",
+                ),
+                ("(q @ k.mT * scale).softmax", "(q @ k.mT / scale).softmax"),
+                ("(q @ k.mT * scale).masked_fill", "(q @ k.mT / scale).masked_fill"),
+            ),
+            DIVIDED_BY_SCALE,
+            frozenset({"scale"}),
+        ),
     ),
     right_answers=(
         attention_by_rows,
@@ -847,6 +917,31 @@ MERGE_HEADS = Task(
                 "The result is transposed: it is (..., n, heads · d).",
             ),
             everywhere(MERGE_PARTS),
+        ),
+        Mistake(
+            variant(merge_heads, "keep_meets_the_features", ("keep[:, None, None]", "keep")),
+            Text(
+                "keep 의 축이 heads가 아니라 마지막 축과 맞물립니다. keep[:, None, None] 은 (heads, n, d) 에 맞습니다.",
+                "keep meets the last axis, not that of the heads. keep[:, None, None] fits (heads, n, d).",
+            ),
+            frozenset({"off"}),
+        ),
+        Mistake(
+            variant(
+                merge_heads,
+                "heads_overwritten",
+                ("x = torch.where(keep[:, None, None], x, 0.0)", "x[..., ~keep, :, :] = 0.0"),
+            ),
+            Text(
+                "입력 x 를 제자리에서 바꾸려 했습니다 (x[...] = 0). gradient를 구할 tensor는 제자리에서 바꿀 수 없습니다: torch.where 로 고르세요.",
+                "The input x would be changed in place (x[...] = 0). A tensor whose gradient is asked for can't be: select with torch.where.",
+            ),
+            frozenset({"off"}),
+        ),
+        Mistake(
+            variant(merge_heads, "truth_of_keep", ("if keep is not None", "if keep")),
+            TRUTH_OF_AN_ARRAY,
+            frozenset({"off"}),
         ),
     ),
     right_answers=(merge_by_unbinding, merge_by_reshaping, merge_by_loops, merge_by_einsum),
@@ -1381,6 +1476,63 @@ CONTROLLED_WEIGHTS = Task(
             Text("mask=None 일 때 실패합니다.", "This fails for mask=None."),
             everywhere(CONTROL_PARTS) - WITH_A_MASK,
         ),
+        Mistake(
+            variant(
+                controlled_weights,
+                "axis_of_the_norm_lost",
+                ("(q**2).mean(dim=-1, keepdim=True)", "(q**2).mean(dim=-1)"),
+                ("(k**2).mean(dim=-1, keepdim=True)", "(k**2).mean(dim=-1)"),
+            ),
+            DIM_LOST,
+            frozenset({"norm", "together", "zero"}),
+        ),
+        Mistake(
+            variant(controlled_weights, "axis_lost", ("mask.any(dim=-1, keepdim=True)", "mask.any(dim=-1)")),
+            DIM_LOST,
+            WITH_A_MASK,
+        ),
+        Mistake(
+            variant(
+                controlled_weights,
+                "truth_of_the_mask",
+                ("    if mask is not None:\n        alive", "    if mask:\n        alive"),
+            ),
+            TRUTH_OF_AN_ARRAY,
+            WITH_A_MASK,
+        ),
+        Mistake(
+            variant(
+                controlled_weights,
+                "length_without_epsilon",
+                ("(q**2).mean(dim=-1, keepdim=True) + 1e-6)", "(q**2).sum(dim=-1, keepdim=True))"),
+                ("(k**2).mean(dim=-1, keepdim=True) + 1e-6)", "(k**2).sum(dim=-1, keepdim=True))"),
+            ),
+            Text(
+                "vector의 길이로 나누었고 (L2), 0 인 vector는 0 / 0 = NaN 입니다. RMSNorm은 제곱의 합이 아니라 평균을 쓰고, 거기에 1e-6 을 더합니다.",
+                "This divides by the vector's length (L2), and a vector of zeros gives 0 / 0 = NaN. RMSNorm takes the mean of the "
+                "squares, not their sum, and adds 1e-6 to it.",
+            ),
+            frozenset({"norm", "together", "zero"}),
+        ),
+        Mistake(
+            variant(
+                controlled_weights,
+                "epsilon_outside_the_root",
+                (
+                    "q_gain * q * ((q**2).mean(dim=-1, keepdim=True) + 1e-6).rsqrt()",
+                    "q_gain * q / ((q**2).mean(dim=-1, keepdim=True).sqrt() + 1e-6)",
+                ),
+                (
+                    "k_gain * k * ((k**2).mean(dim=-1, keepdim=True) + 1e-6).rsqrt()",
+                    "k_gain * k / ((k**2).mean(dim=-1, keepdim=True).sqrt() + 1e-6)",
+                ),
+            ),
+            Text(
+                "1e-6 을 제곱근 밖에서 더했습니다. 안에서 더해야 짧은 vector에서 식과 같고, 0 에서 제곱근의 gradient가 유한합니다.",
+                "1e-6 is added outside the root. Inside, short vectors follow the formula, and the root's gradient is finite at 0.",
+            ),
+            frozenset({"norm", "together", "zero"}),
+        ),
     ),
     right_answers=(controlled_by_functions, controlled_by_hand, controlled_by_modules, controlled_row_by_row),
 )
@@ -1806,6 +1958,24 @@ MULTI_HEAD_ATTENTION = Task(
             ),
             Text("mask=None 일 때 실패합니다.", "This fails for mask=None."),
             everywhere(MODULE_PARTS) - {"masked", "dead"},
+        ),
+        Mistake(
+            variant(MultiHeadAttention, "WithoutSuper", ("        super().__init__()\n", "")),
+            Text(
+                "__init__ 이 nn.Module의 __init__ 을 부르지 않았습니다. 맨 처음에 super().__init__() 을 쓰세요.",
+                "__init__ doesn't call that of nn.Module. Begin with super().__init__().",
+            ),
+            everywhere(MODULE_PARTS),
+        ),
+        Mistake(
+            variant(
+                MultiHeadAttention, "WeightsNotSplitOff", ("output, _ = attention", "output = attention")
+            ),
+            Text(
+                "attention 은 (output, weights) 둘을 돌려줍니다. output만 merge_heads 에 넘기세요: output, _ = attention(...).",
+                "attention gives two results, (output, weights). Pass the output on alone: output, _ = attention(...).",
+            ),
+            everywhere(MODULE_PARTS),
         ),
     ),
     right_answers=(ModuleOfEinsums, ModuleOfHeads, ModuleOfParameters, ModuleThatSums),

@@ -6,6 +6,7 @@ import numpy as np
 
 from course_lib.checks import Text
 from course_lib.grading.bank import Bank, Mistake, Part, Task, Written, everywhere, variant
+from course_lib.grading.hints import AXIS_LOST, COMPARED_AS_A_WHOLE, TRUTH_OF_AN_ARRAY
 
 # --- Task 1: layer_cost ---------------------------------------------------------------------------------------
 
@@ -116,6 +117,13 @@ def cost_in_torch(n, d_model, heads, kv_heads=None, d_k=None, d_ff=None, gated=F
     attention = torch.full_like(n, 2 * d_model * (inner + inner // heads * (kv_heads or heads)))
     ffn = torch.full_like(n, (2 + int(gated)) * d_model * (d_ff or 4 * d_model))
     return torch.stack([attention, 2 * n * (attention + 2 * n * inner), ffn, 2 * n * ffn], dim=-1)
+
+
+SHAPES_APART = Text(
+    "parameters는 수 하나, FLOPs는 n 의 shape이라 그대로는 쌓이지 않습니다. np.broadcast_arrays 로 shape을 맞추고 쌓으세요.",
+    "Parameters are one number each, FLOPs have the shape of n: they don't stack as they are. Bring them to one shape with "
+    "np.broadcast_arrays first.",
+)
 
 
 LAYER_COST = Task(
@@ -306,6 +314,24 @@ LAYER_COST = Task(
                 "This fails where kv_heads is None. Not given, it equals heads (MHA).",
             ),
             frozenset({"vanilla", "widths", "gated"}),
+        ),
+        Mistake(
+            variant(
+                layer_cost,
+                "stacked_unbroadcast",
+                ("np.stack(np.broadcast_arrays(*counts), axis=-1)", "np.stack(counts, axis=-1)"),
+            ),
+            SHAPES_APART,
+            everywhere(COST_PARTS),
+        ),
+        Mistake(
+            variant(
+                layer_cost,
+                "gathered_unbroadcast",
+                ("np.stack(np.broadcast_arrays(*counts), axis=-1)", "np.array(counts)"),
+            ),
+            SHAPES_APART,
+            everywhere(COST_PARTS),
         ),
     ),
     right_answers=(cost_of_matrices, cost_in_float64, cost_in_lists, cost_in_torch),
@@ -565,6 +591,11 @@ BREAK_EVEN = Task(
                 "This fails where kv_heads is None. Not given, it equals heads.",
             ),
             frozenset({"vanilla", "widths", "gated", "none"}),
+        ),
+        Mistake(
+            variant(break_even, "max_of_python", ("np.maximum(", "max(")),
+            COMPARED_AS_A_WHOLE,
+            everywhere(RATIO_PARTS),
         ),
     ),
     right_answers=(
@@ -882,6 +913,11 @@ CACHE_BYTES = Task(
                 "This fails where kv_heads is None. Not given, it equals heads (MHA).",
             ),
             frozenset({"mha", "window"}),
+        ),
+        Mistake(
+            variant(cache_bytes, "min_of_python", ("np.minimum(", "min(")),
+            COMPARED_AS_A_WHOLE,
+            frozenset({"window"}),
         ),
     ),
     right_answers=(cache_by_loops, cache_of_arrays, cache_by_einsum, cache_in_torch),
@@ -1536,6 +1572,13 @@ MIXTURE_OF_EXPERTS = Task(
             ),
             frozenset({"batches"}),
         ),
+        Mistake(
+            variant(
+                mixture_of_experts, "axis_lost", ("gates.sum(axis=-1, keepdims=True)", "gates.sum(axis=-1)")
+            ),
+            AXIS_LOST,
+            everywhere(EXPERT_PARTS),
+        ),
     ),
     right_answers=(
         experts_by_loops,
@@ -2056,6 +2099,76 @@ RESIDUAL_BLOCK = Task(
                 "The input x is changed in place (+=, out=). Compute into a new array.",
             ),
             everywhere(STREAM_PARTS),
+        ),
+        Mistake(
+            variant(
+                residual_block, "axis_of_the_norm_lost", ("mean(axis=-1, keepdims=True)", "mean(axis=-1)")
+            ),
+            AXIS_LOST,
+            everywhere(STREAM_PARTS),
+        ),
+        Mistake(
+            variant(
+                residual_block,
+                "axis_of_softmax_lost",
+                ("logits.max(axis=-1, keepdims=True)", "logits.max(axis=-1)"),
+                ("exponentials.sum(axis=-1, keepdims=True)", "exponentials.sum(axis=-1)"),
+            ),
+            Text(
+                "Softmax의 최댓값과 합에서 Key 축이 사라졌습니다. logits가 n × n 이라 오류 없이 column마다 나뉘었습니다: keepdims=True.",
+                "Maximum and sum of the Softmax have lost the Key axis. As the logits are n × n, no error shows, and columns "
+                "are divided: keepdims=True.",
+            ),
+            everywhere(STREAM_PARTS),
+        ),
+        Mistake(
+            variant(
+                residual_block,
+                "truth_of_valid",
+                (
+                    "np.ones(x.shape[:-1], dtype=bool) if valid is None else valid",
+                    "valid or np.ones(x.shape[:-1], dtype=bool)",
+                ),
+            ),
+            TRUTH_OF_AN_ARRAY,
+            frozenset({"padding", "empty"}),
+        ),
+        Mistake(
+            variant(
+                residual_block,
+                "padding_masked_as_key_alone",
+                ("np.where(token[..., None], x, 0.0)", "x"),
+                ("np.where(np.isneginf(highest), 0.0, highest)", "highest"),
+                ("np.where(total == 0, 1.0, total)", "total"),
+                ("np.where(token[..., None], mixture @ w_o, 0.0)", "mixture @ w_o"),
+                (
+                    "np.where(token[..., None], np.maximum(read @ w_up, 0.0) @ w_down, 0.0)",
+                    "np.maximum(read @ w_up, 0.0) @ w_down",
+                ),
+            ),
+            Text(
+                "padding의 logits만 −∞ 로 두었습니다. 0 × NaN 은 NaN이니 그 rows를 읽기 전에 0 으로 바꾸고, 두 update도 그 자리에서는 0 으로 고르세요.",
+                "Only the logits of padding are masked. 0 × NaN is NaN: set those rows to 0 before they are read, and select 0 for "
+                "both updates there.",
+            ),
+            frozenset({"padding", "empty"}),
+        ),
+        Mistake(
+            variant(
+                residual_block,
+                "padding_turned_into_zeros",
+                ("np.where(token[..., None], mixture @ w_o, 0.0)", "mixture @ w_o"),
+                (
+                    "np.where(token[..., None], np.maximum(read @ w_up, 0.0) @ w_down, 0.0)",
+                    "np.maximum(read @ w_up, 0.0) @ w_down",
+                ),
+                ("x + from_attention + from_ffn]", "stream + from_attention + from_ffn]"),
+            ),
+            Text(
+                "padding을 0 인 token으로 바꾸었을 뿐입니다. 그 자리의 update는 둘 다 0 이고, 마지막 stream에는 원래의 x 가 그대로 있습니다.",
+                "Padding is merely turned into tokens of 0. Both updates are 0 there, and the last stream holds the original x.",
+            ),
+            frozenset({"padding", "empty"}),
         ),
     ),
     right_answers=(block_by_loops, block_as_a_class, block_of_tokens_alone, block_in_torch),

@@ -5,6 +5,7 @@ import numpy as np
 from course_lib.checks import Text
 from course_lib.grading.bank import Bank, Mistake, Part, Task, everywhere, variant
 from course_lib.grading.draws import random_mask, random_qkv
+from course_lib.grading.hints import AXIS_LOST, SCALED_TWICE, TRUTH_OF_AN_ARRAY
 
 # --- Task 1: merge --------------------------------------------------------------------------------------------
 
@@ -641,6 +642,27 @@ RUNNING_STATES = Task(
             ),
             everywhere(STATE_PARTS),
         ),
+        Mistake(
+            variant(running_states, "axis_lost", ("block - subtracted[..., None]", "block - subtracted")),
+            AXIS_LOST,
+            everywhere(STATE_PARTS),
+        ),
+        Mistake(
+            variant(
+                running_states,
+                "cut_into_equal_blocks",
+                (
+                    "    states = []\n",
+                    "    states = []\n    blocks = logits.reshape(*logits.shape[:-1], -1, block_size)\n",
+                ),
+                ("logits[..., start : start + block_size]", "blocks[..., start // block_size, :]"),
+            ),
+            Text(
+                "reshape은 n_k 가 block_size 로 나누어떨어질 때만 됩니다. 마지막 block은 짧을 수 있습니다: slice로 자르세요.",
+                "reshape works only where block_size divides n_k. The last block may be shorter: cut with slices.",
+            ),
+            frozenset({"ragged", "batches", "masked", "high"}),
+        ),
     ),
     right_answers=(
         states_of_prefixes,
@@ -1243,6 +1265,33 @@ BLOCKED_ATTENTION = Task(
             Text("mask=None 일 때 실패합니다.", "This fails for mask=None."),
             everywhere(BLOCKED_PARTS) - {"masked", "dead"},
         ),
+        Mistake(
+            variant(
+                blocked_attention,
+                "axis_lost",
+                ("logits.max(axis=-1, keepdims=True)", "logits.max(axis=-1)"),
+                ("exponentials.sum(axis=-1, keepdims=True)", "exponentials.sum(axis=-1)"),
+            ),
+            AXIS_LOST,
+            everywhere(BLOCKED_PARTS),
+        ),
+        Mistake(
+            variant(blocked_attention, "truth_of_the_mask", ("if mask is not None", "if mask")),
+            TRUTH_OF_AN_ARRAY,
+            WITH_MASK,
+        ),
+        Mistake(
+            variant(
+                blocked_attention,
+                "scaled_twice",
+                (
+                    "1 / np.sqrt(q.shape[-1]) if scale is None else scale",
+                    "(1.0 if scale is None else scale) / np.sqrt(q.shape[-1])",
+                ),
+            ),
+            SCALED_TWICE,
+            frozenset({"scale"}),
+        ),
     ),
     right_answers=(
         attention_of_strips,
@@ -1348,6 +1397,16 @@ def blocks_in_torch(n_q, n_k, block_q, block_k, offsets):
     top, left = torch.arange(0, n_q, block_q)[:, None], torch.arange(0, n_k, block_k)
     bottom, right = (top + block_q).clamp(max=n_q) - 1, (left + block_k).clamp(max=n_k) - 1
     return (left - bottom <= offsets).int() + (right - top <= offsets).int()
+
+
+def blocks_of_one_offset(n_q, n_k, block_q, block_k, offsets):
+    result = np.zeros((-(-n_q // block_q), -(-n_k // block_k)), dtype=int)
+    for i, j in np.ndindex(result.shape):
+        if j * block_k <= min((i + 1) * block_q, n_q) - 1 + offsets:
+            result[i, j] = 1
+        if min((j + 1) * block_k, n_k) - 1 <= i * block_q + offsets:
+            result[i, j] = 2
+    return result
 
 
 CAUSAL_BLOCKS = Task(
@@ -1547,6 +1606,32 @@ CAUSAL_BLOCKS = Task(
             Text(
                 "결과가 뒤집혔습니다. row는 Query blocks, column은 Key blocks 입니다.",
                 "The result is transposed. Rows are blocks of Queries, columns blocks of Keys.",
+            ),
+            everywhere(BLOCK_PARTS),
+        ),
+        Mistake(
+            variant(
+                causal_blocks,
+                "last_blocks_not_cut",
+                ("np.minimum(left + block_k, n_k) - 1", "left + block_k - 1"),
+                (
+                    "np.minimum(np.arange(0, n_q, block_q) + block_q, n_q)[:, None]",
+                    "(np.arange(0, n_q, block_q) + block_q)[:, None]",
+                ),
+            ),
+            Text(
+                "마지막 blocks의 끝이 n_q 와 n_k 를 넘습니다. 실제로 있는 Queries와 Keys에서 끝나게 하세요: min(start + size, n).",
+                "The last blocks end beyond n_q and n_k. Let them end with the Queries and Keys that exist: min(start + size, n).",
+            ),
+            everywhere(BLOCK_PARTS) - {"square"},
+        ),
+        Mistake(
+            blocks_of_one_offset,
+            Text(
+                "offset 하나에 대한 식입니다. offsets는 배열이므로 if 로 물을 수 없습니다: offsets[..., None, None] 으로 한꺼번에 비교하거나, offset마다 지도를 "
+                "그리세요.",
+                "This serves a single offset. offsets is an array, which an if can't ask: compare all at once with "
+                "offsets[..., None, None], or draw a map for each.",
             ),
             everywhere(BLOCK_PARTS),
         ),
@@ -2023,6 +2108,46 @@ CAUSAL_ATTENTION = Task(
                 "The input q is changed in place (/=). Compute into a new array.",
             ),
             everywhere(CAUSAL_PARTS),
+        ),
+        Mistake(
+            variant(
+                causal_attention,
+                "axis_lost",
+                ("logits.max(axis=-1, keepdims=True)", "logits.max(axis=-1)"),
+                ("exponentials.sum(axis=-1, keepdims=True)", "exponentials.sum(axis=-1)"),
+            ),
+            AXIS_LOST,
+            everywhere(CAUSAL_PARTS),
+        ),
+        Mistake(
+            variant(
+                causal_attention,
+                "last_block_not_cut",
+                ("np.arange(top, min(top + block_size, n_q))", "np.arange(top, top + block_size)"),
+                ("np.arange(start, min(start + block_size, n_k))", "np.arange(start, start + block_size)"),
+            ),
+            Text(
+                "마지막 block의 번호가 n_q 나 n_k 를 넘습니다. slice는 알아서 짧아지지만 np.arange 의 번호는 min(start + block_size, n) 에서 멈추어야 합니다.",
+                "The numbers of the last block go beyond n_q or n_k. A slice is cut by itself, np.arange has to stop at "
+                "min(start + block_size, n).",
+            ),
+            everywhere(CAUSAL_PARTS) - {"whole"},
+        ),
+        Mistake(
+            variant(
+                causal_attention,
+                "mask_not_cut",
+                (
+                    "keys <= rows[:, None] + offset",
+                    "start + np.arange(block_size) <= top + np.arange(block_size)[:, None] + offset",
+                ),
+            ),
+            Text(
+                "block의 mask가 늘 block_size × block_size 입니다. 마지막 block은 짧으니 mask도 실제로 있는 rows와 keys만큼만 만드세요.",
+                "The mask of a block is always block_size × block_size. The last block is shorter: make its mask for the rows "
+                "and keys that exist.",
+            ),
+            everywhere(CAUSAL_PARTS) - {"whole"},
         ),
     ),
     right_answers=(causal_row_by_row, causal_by_the_map, causal_of_prefixes, causal_in_torch),
