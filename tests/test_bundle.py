@@ -72,6 +72,7 @@ def test_write_bundle_writes_site_kits_public_tree_and_manifest(made: Path) -> N
         "students/mini-en.zip",
         "instructor/mini-ko.zip",
         "instructor/mini-en.zip",
+        "site/.nojekyll",
         "public/README.md",
         "public/.github/workflows/checks.yml",
         "public/exercises/ko/mini/mini.ipynb",
@@ -128,6 +129,23 @@ def test_public_tree_names_no_student_and_no_solution(made: Path) -> None:
     assert "colab.research.google.com/github/owner/course/blob/main/exercises/ko/mini/mini.ipynb" in (
         public["README.md"].decode()
     )
+
+
+def test_public_tree_is_taken_whole_by_git_and_what_is_made_in_it_is_not(made: Path) -> None:
+    public = made / "public"
+    names = set(snapshot(public))
+    subprocess.run(["git", "init", "-q"], cwd=public, check=True)
+    for folder in (
+        "_build/html",
+        ".venv/bin",
+        "exercises/en/mini/.venv",
+        "exercises/en/mini/.ipynb_checkpoints",
+    ):
+        (public / folder).mkdir(parents=True)
+        (public / folder / "made.txt").touch()
+    others = ["git", "ls-files", "--others", "--exclude-standard", "-z"]
+    listed = subprocess.run(others, cwd=public, capture_output=True, text=True, check=True).stdout
+    assert set(filter(None, listed.split("\0"))) == names
 
 
 @pytest.mark.slow

@@ -130,6 +130,7 @@ def _fill(course: Course, draft: Path, progress: Say) -> dict[str, str]:
 def _copy_site(course: Course, folder: Path) -> None:
     build_pdf(course)  # and the pages, where they are stale
     shutil.copytree(course.build / "html", folder, ignore=shutil.ignore_patterns(*PASSING))
+    (folder / ".nojekyll").touch()  # or GitHub Pages leaves out _static, and with it every style
 
 
 def _write_kits(course: Course, draft: Path) -> None:

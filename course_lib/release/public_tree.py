@@ -20,6 +20,9 @@ FILES = ("LICENSE", "LICENSE-TEXT", "pyproject.toml", "requirements.lock", "_con
 FOLDERS = ("book", "course_lib", "exercises")
 LEFT_OUT = ("__pycache__", "*.pyc", ".ipynb_checkpoints", "*.mo", ".*.new", ".*.old")
 PRIVATE_SETTINGS = ("extensions",)  # they name students
+IGNORED = (
+    "/_build/\n.venv/\n*.egg-info/\n__pycache__/\n.ipynb_checkpoints/\n"  # not the wheels: Colab fetches them
+)
 
 
 def write_public_tree(course: Course, folder: Path) -> None:
@@ -35,6 +38,7 @@ def write_public_tree(course: Course, folder: Path) -> None:
     settings = tomllib.loads((course.root / SETTINGS_FILE).read_text(encoding="utf-8-sig"))
     (folder / SETTINGS_FILE).write_text(_toml(settings), encoding="utf-8")
     (folder / "README.md").write_text(_readme(course), encoding="utf-8")
+    (folder / ".gitignore").write_text(IGNORED, encoding="utf-8")
     workflow = folder / ".github" / "workflows" / "checks.yml"
     workflow.parent.mkdir(parents=True)
     workflow.write_text(WORKFLOW, encoding="utf-8")
