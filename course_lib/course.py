@@ -13,6 +13,7 @@ from course_lib.deadlines import Deadlines, read_deadlines
 
 SETTINGS_FILE = "course.toml"
 LANGUAGES = ("ko", "en")
+WORDS = ("language", "term", "time_zone", "repository", "site")
 TABLES = ("released", "due", "late", "extensions")
 
 
@@ -111,16 +112,7 @@ def read_course(root: Path) -> Course:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise CourseError(f"{path} is not valid TOML: {error}. Correct that place and try again.") from error
     tables = {key: settings.pop(key) for key in TABLES if key in settings}
-    known = {"language", "term", "time_zone", "repository", "site"}
-    for key, value in settings.items():
-        if key not in known:
-            raise CourseError(
-                f"{path} sets {key!r}, which is unknown. Use one of: {', '.join(sorted(known | set(TABLES)))}."
-            )
-        if not isinstance(value, str) or not value:
-            raise CourseError(
-                f"{path}: {key} must be a non-empty string, not {value!r}. Set it or leave the line out."
-            )
+    _require_words(path, settings)
     if settings.get("language", "ko") not in LANGUAGES:
         raise CourseError(
             f"{path}: language must be one of {', '.join(LANGUAGES)}, not {settings['language']!r}."
@@ -150,6 +142,18 @@ def without_people(text: str) -> str:
         if not skipping:
             kept.append(line)
     return "".join(kept)
+
+
+def _require_words(path: Path, settings: dict[str, object]) -> None:
+    for key, value in settings.items():
+        if key not in WORDS:
+            raise CourseError(
+                f"{path} sets {key!r}, which is unknown. Use one of: {', '.join(sorted({*WORDS, *TABLES}))}."
+            )
+        if not isinstance(value, str) or not value:
+            raise CourseError(
+                f"{path}: {key} must be a non-empty string, not {value!r}. Set it or leave the line out."
+            )
 
 
 def _require_address(path: Path, key: str, address: str | None) -> None:
