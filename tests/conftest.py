@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -50,6 +51,14 @@ def one_torch_thread() -> None:
     """The tests' arrays are tiny: threads would wait for each other, several times as long as one works."""
     with contextlib.suppress(ImportError):
         importlib.import_module("torch").set_num_threads(1)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def one_process_for_alembic() -> None:
+    """For each new gradebook, nbgrader starts a process that says the version of its tables: two seconds each."""
+    with contextlib.suppress(ImportError):
+        api = importlib.import_module("nbgrader.api")
+        api.get_alembic_version = functools.cache(api.get_alembic_version)
 
 
 @pytest.fixture(scope="session", params=["numpy", "torch"])

@@ -30,7 +30,7 @@ def released_course(folder: Path) -> Course:
 
 @cache
 def _released() -> Path:
-    """nbgrader takes two seconds to make a gradebook: once for all tests."""
+    """It is made once for all tests."""
     folder = Path(mkdtemp(prefix="mini-course-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     release(make_course(folder), "mini")

@@ -87,21 +87,29 @@ def test_right_answers_keep_all_points(task, draws):
         assert kept == dict.fromkeys(kept, task.points)
 
 
+@cache
+def judged(task, draws):
+    """Each mistake with its verdict, on every draw."""
+    return [
+        (mistake, judge(cases, mistake.function))
+        for cases in every_draw(task, draws)
+        for mistake in task.mistakes
+    ]
+
+
 @some_and_more_draws
 @pytest.mark.parametrize("task", TASKS)
 def test_mistakes_lose_just_the_parts_the_bank_names(task, draws):
-    for cases in every_draw(task, draws):
-        for mistake in task.mistakes:
-            lost = {part.part.name for part in judge(cases, mistake.function).parts if not part.earned}
-            assert (mistake.name, lost) == (mistake.name, mistake.loses)
+    for mistake, verdict in judged(task, draws):
+        lost = {part.part.name for part in verdict.parts if not part.earned}
+        assert (mistake.name, lost) == (mistake.name, mistake.loses)
 
 
 @some_and_more_draws
 @pytest.mark.parametrize("task", TASKS)
 def test_mistakes_are_named_to_whoever_makes_them(task, draws):
-    for cases in every_draw(task, draws):
-        for mistake in task.mistakes:
-            assert judge(cases, mistake.function).mistakes == [mistake.name]
+    for mistake, verdict in judged(task, draws):
+        assert verdict.mistakes == [mistake.name]
 
 
 @pytest.mark.parametrize("task", TASKS)

@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -48,19 +48,37 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Course:
     return course
 
 
+@pytest.fixture(scope="module", autouse=True)
+def site_counts_as_built() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bundle, "build_pdf", lambda course: {})
+        patch.setattr(bundle, "find_browser", lambda: "chromium")
+        patch.delenv("SOURCE_DATE_EPOCH", raising=False)
+        yield
+
+
 @pytest.fixture
-def course(tmp_path: Path, original: Course, monkeypatch: pytest.MonkeyPatch) -> Course:
-    """The small course, released, with a site that counts as built."""
+def course(tmp_path: Path, original: Course) -> Course:
+    """The small course, released."""
     shutil.copytree(original.root, tmp_path / "course")
-    monkeypatch.setattr(bundle, "build_pdf", lambda course: {})
-    monkeypatch.setattr(bundle, "find_browser", lambda: "chromium")
-    monkeypatch.delenv("SOURCE_DATE_EPOCH", raising=False)
     return find_course(tmp_path / "course")
 
 
+@pytest.fixture(scope="module")
+def bundled(
+    original: Course, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, list[tuple[int, int, str]]]:
+    """Its bundle, and how far it said that it was."""
+    shown: list[tuple[int, int, str]] = []
+    folder = tmp_path_factory.mktemp("bundled") / "bundle"
+    write_bundle(original, "2027-spring", folder, lambda *where: shown.append(where))
+    return folder, shown
+
+
 @pytest.fixture
-def made(course: Course, tmp_path: Path) -> Path:
-    return write_bundle(course, "2027-spring", tmp_path / "bundle").folder
+def made(bundled: tuple[Path, object], tmp_path: Path) -> Path:
+    """A copy of that bundle."""
+    return Path(shutil.copytree(bundled[0], tmp_path / "bundle"))
 
 
 def test_write_bundle_writes_site_kits_public_tree_and_manifest(made: Path) -> None:
@@ -94,16 +112,16 @@ def test_write_bundle_gives_the_same_bytes_again(
     course: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1800000000")
-    first, again = (write_bundle(course, "2027-spring", tmp_path / name) for name in ("first", "again"))
+    first = write_bundle(course, "2027-spring", tmp_path / "first")
+    shutil.copytree(first.folder, tmp_path / "again")
+    (tmp_path / "again" / "site" / "old.html").touch()
+    again = write_bundle(course, "2027-spring", tmp_path / "again")  # in the place of the old one
     assert snapshot(first.folder) == snapshot(again.folder)
     assert first.digest == again.digest
-    write_bundle(course, "2027-spring", first.folder)  # in the place of the old one
-    assert snapshot(first.folder) == snapshot(again.folder)
 
 
-def test_write_bundle_shows_how_far_it_is(course: Course, tmp_path: Path) -> None:
-    shown: list[tuple[int, int, str]] = []
-    write_bundle(course, "2027-spring", tmp_path / "bundle", lambda *where: shown.append(where))
+def test_write_bundle_shows_how_far_it_is(bundled: tuple[object, list[tuple[int, int, str]]]) -> None:
+    _, shown = bundled
     assert [done for done, _, _ in shown] == sorted(done for done, _, _ in shown)
     assert {total for _, total, _ in shown} == {shown[-1][0]}
     assert sum("students/mini-ko.zip" in what for _, _, what in shown) == 1  # the file that is scanned
@@ -171,8 +189,8 @@ def test_public_tree_of_the_real_course_holds_all_that_its_book_needs(tmp_path: 
 def test_public_tree_has_no_links_without_a_repository(course: Course, tmp_path: Path) -> None:
     without = replace(course, repository=None)
     release(without, "mini")
-    done = write_bundle(without, "2027-spring", tmp_path / "b")
-    text = (done.folder / "public" / "README.md").read_text(encoding="utf-8")
+    write_public_tree(without, tmp_path / "public")
+    text = (tmp_path / "public" / "README.md").read_text(encoding="utf-8")
     assert "colab" not in text
     assert "binder" not in text
 
@@ -268,9 +286,8 @@ def test_write_bundle_names_the_gate_and_writes_nothing(
 
 
 def test_write_bundle_that_is_refused_or_stopped_leaves_the_old_one(
-    course: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    course: Course, made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write_bundle(course, "2027-spring", tmp_path / "bundle")
     before = snapshot(tmp_path)
 
     def stop(*_: object) -> None:
@@ -279,11 +296,11 @@ def test_write_bundle_that_is_refused_or_stopped_leaves_the_old_one(
     with monkeypatch.context() as stopped:
         stopped.setattr(bundle, "write_teacher_kits", stop)
         with pytest.raises(KeyboardInterrupt):
-            write_bundle(course, "2027-spring", tmp_path / "bundle")
+            write_bundle(course, "2027-spring", made)
     assert snapshot(tmp_path) == before
     plant_leak(course)
     with pytest.raises(CourseError, match="leaks"):
-        write_bundle(course, "2027-spring", tmp_path / "bundle")
+        write_bundle(course, "2027-spring", made)
     assert {name: data for name, data in snapshot(tmp_path).items() if "notes.txt" not in name} == before
 
 
