@@ -442,6 +442,23 @@ def test_examine_names_the_mistake_and_the_limit(room: Room) -> None:
     assert late.metadata[LIMITS] == ["double: Stopped after the time limit of 0.5 s."]
 
 
+def losing_an_axis(x: Any) -> Any:
+    raise ValueError(f"shapes {x.shape} (3,)")
+
+
+def test_examine_takes_an_error_for_a_named_mistake_where_its_words_begin_alike(room: Room) -> None:
+    lost = Mistake(losing_an_axis, Text("축", "the lost axis"), frozenset({"all"}))
+    task = replace(DOUBLE, mistakes=(*DOUBLE.mistakes, lost))
+
+    def said(words: str) -> str:
+        return verdict(examined(room, task, f"def double(x):\n    raise ValueError({words})"))[1]
+
+    assert "the lost axis" in said("'shapes (2,7) (2,)'")
+    other = said("str(list(x))")
+    assert "ValueError" in other
+    assert not any(words in other for words in ("the lost axis", "other words"))
+
+
 @pytest.mark.parametrize(("site", "link"), [("", "x"), ("https://example.org/", "https://example.org/en/x")])
 def test_examine_links_the_book_where_it_is_published(room: Room, site: str, link: str) -> None:
     message = verdict(examined(room, DOUBLE, "def double(x):\n    return 3 * x", site=site))[1]
