@@ -7,10 +7,26 @@ from course_lib.grading.bank import Bank, Mistake, Part, Task, Written, everywhe
 from course_lib.grading.draws import extreme_qkv, masked_qkv, random_mask, random_qkv, scaled_qkv
 from course_lib.grading.hints import (
     AXIS_LOST,
+    DIVIDED_BY_D_K,
     DIVIDED_BY_SCALE,
+    EXPONENTIAL_OVERFLOWS,
+    FIRST_BATCH_FOR_ALL,
+    HALF_PRECISION,
+    HALF_PRECISION_AROUND_10000,
+    MASK_INVERTED,
+    MASK_MULTIPLIED,
+    MASK_NOT_USED,
+    MASK_REQUIRED,
+    MASKED_AFTER_SOFTMAX,
+    MASKED_BEFORE_SCALING,
+    NOT_SCALED,
+    OUTPUT_TRANSPOSED,
+    SCALE_NOT_USED,
+    SCALED_BY_D_V,
     SCALED_TWICE,
     SOFTMAX_UNGUARDED,
     TRUTH_OF_AN_ARRAY,
+    ZERO_SCALE_TAKEN_FOR_NONE,
 )
 
 # --- Task 1: scores -------------------------------------------------------------------------------------------
@@ -153,10 +169,7 @@ SCORES = Task(
         ),
         Mistake(
             half_precision_scores,
-            Text(
-                "float16으로 계산했습니다. 자릿수가 모자라고 65504를 넘으면 inf가 됩니다.",
-                "This is computed in float16, which has too few digits and turns into inf above 65504.",
-            ),
+            HALF_PRECISION,
             everywhere(SCORE_PARTS),
         ),
         Mistake(
@@ -295,7 +308,7 @@ SCALE_AND_MASK = Task(
         ),
         Mistake(
             variant(scale_and_mask, "not_scaled", ("scores / np.sqrt(d_k)", "scores.copy()")),
-            Text("√d_k 로 나누는 scaling이 빠졌습니다.", "The scaling by √d_k is missing."),
+            NOT_SCALED,
             everywhere(LOGIT_PARTS),
         ),
         Mistake(
@@ -337,7 +350,7 @@ SCALE_AND_MASK = Task(
         ),
         Mistake(
             variant(scale_and_mask, "mask_not_used", ("np.where(mask, logits, -np.inf)", "logits")),
-            Text("mask를 쓰지 않았습니다.", "The mask is not used."),
+            MASK_NOT_USED,
             frozenset({"mask", "broadcast"}),
         ),
         Mistake(
@@ -387,10 +400,7 @@ SCALE_AND_MASK = Task(
         ),
         Mistake(
             half_precision_logits,
-            Text(
-                "float16으로 계산했습니다. 자릿수가 모자라고 65504를 넘으면 inf가 됩니다.",
-                "This is computed in float16, which has too few digits and turns into inf above 65504.",
-            ),
+            HALF_PRECISION,
             everywhere(LOGIT_PARTS),
         ),
         Mistake(
@@ -600,10 +610,7 @@ SOFTMAX = Task(
                 "half_precision_weights",
                 ("    highest =", "    logits = logits.astype(np.float16)\n    highest ="),
             ),
-            Text(
-                "float16으로 계산했습니다. 10000 근처에서는 8 씩 건너뛰는 수뿐이라 logits의 차이가 사라집니다.",
-                "This is computed in float16. Around 10000 its numbers are 8 apart, and the logits' differences are lost.",
-            ),
+            HALF_PRECISION_AROUND_10000,
             everywhere(WEIGHT_PARTS),
         ),
         Mistake(
@@ -797,23 +804,17 @@ ATTENTION = Task(
         ),
         Mistake(
             variant(attention, "scaled_by_d_k", ("np.sqrt(q.shape[-1])", "q.shape[-1]")),
-            Text("d_k 로 나누었습니다. √d_k 로 나눕니다.", "This divides by d_k. Divide by √d_k."),
+            DIVIDED_BY_D_K,
             frozenset({"plain", "batches", "masked", "dead_row"}),
         ),
         Mistake(
             variant(attention, "scaled_by_d_v", ("q.shape[-1])", "v.shape[-1])")),
-            Text(
-                "√d_v 로 나누었습니다. 내적의 길이는 Query와 Key의 폭 d_k 입니다.",
-                "This divides by √d_v. The dot product is as long as Query and Key are wide: d_k.",
-            ),
+            SCALED_BY_D_V,
             frozenset({"plain", "batches", "masked", "dead_row"}),
         ),
         Mistake(
             variant(attention, "given_scale_ignored", (" if scale is None else scale", "")),
-            Text(
-                "scale 인자를 쓰지 않고 늘 1/√d_k 를 곱했습니다.",
-                "The argument scale is not used; it is always 1/√d_k here.",
-            ),
+            SCALE_NOT_USED,
             frozenset({"scale"}),
         ),
         Mistake(
@@ -822,39 +823,27 @@ ATTENTION = Task(
                 "zero_scale_taken_for_none",
                 ("1 / np.sqrt(q.shape[-1]) if scale is None else scale", "scale or 1 / np.sqrt(q.shape[-1])"),
             ),
-            Text(
-                "scale=0 이 '없음'으로 읽혔습니다 (scale or ...). `scale is None` 으로 물어보세요.",
-                "scale=0 is taken for 'not given' (scale or ...). Ask `scale is None`.",
-            ),
+            ZERO_SCALE_TAKEN_FOR_NONE,
             frozenset({"scale"}),
         ),
         Mistake(
             weights_masked_afterwards,
-            Text(
-                "Softmax 뒤에 mask를 곱하면 남은 비중의 합이 1 이 아닙니다. Softmax 앞에서 logit을 −∞ 로 두세요.",
-                "Masking after Softmax leaves weights that don't sum to 1. Put −∞ into the logits before it.",
-            ),
+            MASKED_AFTER_SOFTMAX,
             WITH_MASK,
         ),
         Mistake(
             variant(attention, "mask_read_inverted", ("logits, -np.inf", "-np.inf, logits")),
-            Text(
-                "mask를 반대로 읽었습니다. True 는 '볼 수 있음'입니다.",
-                "The mask is inverted. True means may attend.",
-            ),
+            MASK_INVERTED,
             WITH_MASK,
         ),
         Mistake(
             variant(attention, "mask_not_used", ("np.where(mask, logits, -np.inf)", "1.0 * logits")),
-            Text("mask를 쓰지 않았습니다.", "The mask is not used."),
+            MASK_NOT_USED,
             WITH_MASK,
         ),
         Mistake(
             variant(attention, "logits_times_mask", ("np.where(mask, logits, -np.inf)", "logits * mask")),
-            Text(
-                "logits에 mask를 곱하면 가려진 logit이 0 이 되고, exp(0) = 1 이라 오히려 비중을 얻습니다.",
-                "Multiplying the logits by the mask makes a masked one 0, and exp(0) = 1 gives it weight.",
-            ),
+            MASK_MULTIPLIED,
             WITH_MASK,
         ),
         Mistake(
@@ -864,10 +853,7 @@ ATTENTION = Task(
                 ("np.swapaxes(k, -1, -2) * scale", "np.swapaxes(k, -1, -2)"),
                 ("    highest =", "    logits = logits * scale\n    highest ="),
             ),
-            Text(
-                "mask한 다음 scale을 곱했습니다. scale=0 이면 0 × (−∞) = NaN입니다. scale이 먼저입니다.",
-                "The scale is applied after the mask, and 0 × (−∞) is NaN for scale=0. Scale first.",
-            ),
+            MASKED_BEFORE_SCALING,
             frozenset({"scale"}),
         ),
         Mistake(
@@ -898,10 +884,7 @@ ATTENTION = Task(
                 "exponential_overflows",
                 ("logits - np.where(np.isneginf(highest), 0.0, highest)", "logits"),
             ),
-            Text(
-                "row의 최댓값을 빼지 않아 exp가 넘치거나 모두 0 이 되었습니다.",
-                "Without the row's maximum subtracted, exp overflows or vanishes.",
-            ),
+            EXPONENTIAL_OVERFLOWS,
             frozenset({"extremes"}),
         ),
         Mistake(
@@ -913,7 +896,7 @@ ATTENTION = Task(
                     "    logits = np.where(~mask, -np.inf, logits)",
                 ),
             ),
-            Text("mask=None 일 때 실패합니다.", "This fails for mask=None."),
+            MASK_REQUIRED,
             frozenset({"plain", "batches", "extremes", "scale"}),
         ),
         Mistake(
@@ -925,10 +908,7 @@ ATTENTION = Task(
                     "    k, v = k.reshape(-1, *k.shape[-2:])[0], v.reshape(-1, *v.shape[-2:])[0]\n    scale =",
                 ),
             ),
-            Text(
-                "모든 batch가 첫 번째 K, V 를 읽었습니다.",
-                "Every batch entry reads the first K and V here.",
-            ),
+            FIRST_BATCH_FOR_ALL,
             frozenset({"batches"}),
         ),
         Mistake(
@@ -941,10 +921,7 @@ ATTENTION = Task(
         ),
         Mistake(
             half_precision_attention,
-            Text(
-                "float16으로 계산했습니다. 자릿수가 모자라고 65504를 넘으면 inf가 됩니다.",
-                "This is computed in float16, which has too few digits and turns into inf above 65504.",
-            ),
+            HALF_PRECISION,
             everywhere(OUTPUT_PARTS),
         ),
         Mistake(
@@ -956,10 +933,7 @@ ATTENTION = Task(
                     "return np.swapaxes(exponentials / np.where(total == 0, 1.0, total) @ v, -1, -2)",
                 ),
             ),
-            Text(
-                "output이 뒤집혔습니다. Query마다 한 row, shape은 (n_q, d_v) 입니다.",
-                "The output is transposed. One row a Query: (n_q, d_v).",
-            ),
+            OUTPUT_TRANSPOSED,
             everywhere(OUTPUT_PARTS),
         ),
         Mistake(

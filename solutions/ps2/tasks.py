@@ -5,7 +5,20 @@ import numpy as np
 from course_lib.checks import Text
 from course_lib.grading.bank import Bank, Mistake, Part, Task, Written, everywhere, variant
 from course_lib.grading.draws import random_mask
-from course_lib.grading.hints import AXIS_LOST, SET_BY_INDEX, SOFTMAX_UNGUARDED, TRUTH_OF_AN_ARRAY
+from course_lib.grading.hints import (
+    AXIS_LOST,
+    EXPONENTIAL_OVERFLOWS,
+    HALF_PRECISION,
+    MASK_INVERTED,
+    MASK_NOT_USED,
+    MASK_REQUIRED,
+    MASKED_AFTER_SOFTMAX,
+    MASKED_BEFORE_SCALING,
+    SET_BY_INDEX,
+    SOFTMAX_OVER_QUERIES,
+    SOFTMAX_UNGUARDED,
+    TRUTH_OF_AN_ARRAY,
+)
 
 # --- Task 1: score_variances ----------------------------------------------------------------------------------
 
@@ -290,10 +303,7 @@ SCORE_VARIANCES = Task(
         ),
         Mistake(
             half_precision_variances,
-            Text(
-                "float16으로 계산했습니다. 자릿수가 모자라고 65504를 넘으면 inf가 됩니다.",
-                "This is computed in float16, which has too few digits and turns into inf above 65504.",
-            ),
+            HALF_PRECISION,
             EVERY_EXPERIMENT,
         ),
         Mistake(
@@ -1170,10 +1180,7 @@ ATTENTION_ENTROPY = Task(
                 ("logits.max(axis=-1", "logits.max(axis=-2"),
                 ("exponentials.sum(axis=-1", "exponentials.sum(axis=-2"),
             ),
-            Text(
-                "Softmax가 Query 축을 따라 계산되었습니다. Key 축(axis=-1)입니다.",
-                "Softmax runs over the Queries here. It runs over the Keys: axis=-1.",
-            ),
+            SOFTMAX_OVER_QUERIES,
             everywhere(ENTROPY_PARTS),
         ),
         Mistake(
@@ -1215,10 +1222,7 @@ ATTENTION_ENTROPY = Task(
                 "exponential_overflows",
                 ("logits - np.where(np.isneginf(highest), 0.0, highest)", "logits"),
             ),
-            Text(
-                "row의 최댓값을 빼지 않아 exp가 넘치거나 모두 0 이 되었습니다.",
-                "Without the row's maximum subtracted, exp overflows or vanishes.",
-            ),
+            EXPONENTIAL_OVERFLOWS,
             frozenset({"saturated"}),
         ),
         Mistake(
@@ -1228,31 +1232,22 @@ ATTENTION_ENTROPY = Task(
                 ("    logits = scale * scores\n", "    logits = scores\n"),
                 ("    highest =", "    logits = scale * logits\n    highest ="),
             ),
-            Text(
-                "mask한 다음 scale을 곱했습니다. scale=0 이면 0 × (−∞) = NaN입니다. scale이 먼저입니다.",
-                "The scale is applied after the mask, and 0 × (−∞) is NaN for scale=0. Scale first.",
-            ),
+            MASKED_BEFORE_SCALING,
             frozenset({"uniform"}),
         ),
         Mistake(
             softmax_then_mask,
-            Text(
-                "Softmax 뒤에 mask를 곱하면 남은 weights의 합이 1 이 아닙니다. Softmax 앞에서 logit을 −∞ 로 두세요.",
-                "Masking after Softmax leaves weights that don't sum to 1. Put −∞ into the logits before it.",
-            ),
+            MASKED_AFTER_SOFTMAX,
             frozenset({"masked", "dead_row", "uniform"}),
         ),
         Mistake(
             variant(attention_entropy, "mask_inverted", ("logits, -np.inf", "-np.inf, logits")),
-            Text(
-                "mask를 반대로 읽었습니다. True 는 '볼 수 있음'입니다.",
-                "The mask is inverted. True means may attend.",
-            ),
+            MASK_INVERTED,
             WITH_MASK,
         ),
         Mistake(
             variant(attention_entropy, "mask_not_used", ("np.where(mask, logits, -np.inf)", "1.0 * logits")),
-            Text("mask를 쓰지 않았습니다.", "The mask is not used."),
+            MASK_NOT_USED,
             WITH_MASK,
         ),
         Mistake(
@@ -1308,7 +1303,7 @@ ATTENTION_ENTROPY = Task(
                     "    logits = np.where(~mask, -np.inf, logits)",
                 ),
             ),
-            Text("mask=None 일 때 실패합니다.", "This fails for mask=None."),
+            MASK_REQUIRED,
             frozenset({"batches", "saturated"}),
         ),
         Mistake(

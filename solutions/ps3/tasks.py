@@ -7,7 +7,21 @@ import numpy as np
 from course_lib.checks import Text
 from course_lib.grading.bank import Bank, Mistake, Part, Task, everywhere, variant
 from course_lib.grading.draws import extreme_qkv, masked_qkv, random_mask, random_qkv
-from course_lib.grading.hints import AXIS_LOST, TRUTH_OF_AN_ARRAY
+from course_lib.grading.hints import (
+    AXIS_LOST,
+    DIVIDED_BY_D_K,
+    FIRST_BATCH_FOR_ALL,
+    HALF_PRECISION,
+    MASK_INVERTED,
+    MASK_MULTIPLIED,
+    MASK_NOT_USED,
+    MASK_REQUIRED,
+    MASKED_AFTER_SOFTMAX,
+    NOT_SCALED,
+    SCALED_BY_D_V,
+    SOFTMAX_OVER_QUERIES,
+    TRUTH_OF_AN_ARRAY,
+)
 
 
 def random_weights(rng, *shape):
@@ -597,10 +611,7 @@ SHARPEN = Task(
                 ("multiplied.max(axis=-1", "multiplied.max(axis=-2"),
                 ("exponentials.sum(axis=-1", "exponentials.sum(axis=-2"),
             ),
-            Text(
-                "Softmax가 Query 축을 따라 계산되었습니다. Key 축(axis=-1)입니다.",
-                "Softmax runs over the Queries here. It runs over the Keys: axis=-1.",
-            ),
+            SOFTMAX_OVER_QUERIES,
             everywhere(SHARP_PARTS),
         ),
         Mistake(
@@ -847,20 +858,17 @@ ATTENTION_IN_COLUMNS = Task(
         ),
         Mistake(
             variant(attention_in_columns, "scaled_by_d_k", ("np.sqrt(q.shape[-2])", "q.shape[-2]")),
-            Text("d_k 로 나누었습니다. √d_k 로 나눕니다.", "This divides by d_k. Divide by √d_k."),
+            DIVIDED_BY_D_K,
             MODERATE,
         ),
         Mistake(
             variant(attention_in_columns, "scaled_by_d_v", ("np.sqrt(q.shape[-2])", "np.sqrt(v.shape[-2])")),
-            Text(
-                "√d_v 로 나누었습니다. 내적의 길이는 Query와 Key의 폭 d_k 입니다.",
-                "This divides by √d_v. The dot product is as long as Query and Key are wide: d_k.",
-            ),
+            SCALED_BY_D_V,
             MODERATE,
         ),
         Mistake(
             variant(attention_in_columns, "not_scaled", (" / np.sqrt(q.shape[-2])", "")),
-            Text("√d_k 로 나누는 scaling이 빠졌습니다.", "The scaling by √d_k is missing."),
+            NOT_SCALED,
             MODERATE,
         ),
         Mistake(
@@ -895,43 +903,31 @@ ATTENTION_IN_COLUMNS = Task(
                     "    k, v = k.reshape(-1, *k.shape[-2:])[0], v.reshape(-1, *v.shape[-2:])[0]\n    logits = np.swapaxes",
                 ),
             ),
-            Text(
-                "모든 batch가 첫 번째 K, V 를 읽었습니다.",
-                "Every batch entry reads the first K and V here.",
-            ),
+            FIRST_BATCH_FOR_ALL,
             frozenset({"batches"}),
         ),
         Mistake(
             variant(
                 attention_in_columns, "mask_not_used", ("np.where(mask, logits, -np.inf)", "1.0 * logits")
             ),
-            Text("mask를 쓰지 않았습니다.", "The mask is not used."),
+            MASK_NOT_USED,
             WITH_MASK,
         ),
         Mistake(
             variant(
                 attention_in_columns, "mask_multiplied", ("np.where(mask, logits, -np.inf)", "logits * mask")
             ),
-            Text(
-                "logits에 mask를 곱하면 가려진 logit이 0 이 되고, exp(0) = 1 이라 오히려 비중을 얻습니다.",
-                "Multiplying the logits by the mask makes a masked one 0, and exp(0) = 1 gives it weight.",
-            ),
+            MASK_MULTIPLIED,
             WITH_MASK,
         ),
         Mistake(
             weights_masked_afterwards,
-            Text(
-                "Softmax 뒤에 mask를 곱하면 남은 weights의 합이 1 이 아닙니다. Softmax 앞에서 logit을 −∞ 로 두세요.",
-                "Masking after Softmax leaves weights that don't sum to 1. Put −∞ into the logits before it.",
-            ),
+            MASKED_AFTER_SOFTMAX,
             WITH_MASK,
         ),
         Mistake(
             half_precision_columns,
-            Text(
-                "float16으로 계산했습니다. 자릿수가 모자라고 65504를 넘으면 inf가 됩니다.",
-                "This is computed in float16, which has too few digits and turns into inf above 65504.",
-            ),
+            HALF_PRECISION,
             everywhere(COLUMN_PARTS),
         ),
         Mistake(
@@ -944,10 +940,7 @@ ATTENTION_IN_COLUMNS = Task(
         ),
         Mistake(
             variant(attention_in_columns, "mask_inverted", ("logits, -np.inf", "-np.inf, logits")),
-            Text(
-                "mask를 반대로 읽었습니다. True 는 '볼 수 있음'입니다.",
-                "The mask is inverted. True means may attend.",
-            ),
+            MASK_INVERTED,
             WITH_MASK,
         ),
         Mistake(
@@ -1016,7 +1009,7 @@ ATTENTION_IN_COLUMNS = Task(
                     "    logits = np.where(~mask, -np.inf, logits)",
                 ),
             ),
-            Text("mask=None 일 때 실패합니다.", "This fails for mask=None."),
+            MASK_REQUIRED,
             frozenset({"plain", "batches", "extremes"}),
         ),
         Mistake(

@@ -7,7 +7,25 @@ from torch import nn
 from course_lib.checks import Text, Way
 from course_lib.grading.bank import Bank, Mistake, Part, Task, everywhere, variant
 from course_lib.grading.draws import extreme_qkv, random_mask, random_qkv, scaled_qkv
-from course_lib.grading.hints import DIM_LOST, DIVIDED_BY_SCALE, SCALED_TWICE, TRUTH_OF_AN_ARRAY
+from course_lib.grading.hints import (
+    DIM_LOST,
+    DIVIDED_BY_D_K,
+    DIVIDED_BY_SCALE,
+    EXPONENTIAL_OVERFLOWS_IN_TORCH,
+    FIRST_BATCH_FOR_ALL,
+    MASK_INVERTED,
+    MASK_MULTIPLIED_IN_TORCH,
+    MASK_NOT_USED,
+    MASK_REQUIRED,
+    MASKED_AFTER_SOFTMAX,
+    MASKED_BEFORE_SCALING,
+    SCALE_NOT_USED,
+    SCALED_BY_D_V,
+    SCALED_TWICE,
+    SOFTMAX_OVER_QUERIES_IN_TORCH,
+    TRUTH_OF_AN_ARRAY,
+    ZERO_SCALE_TAKEN_FOR_NONE,
+)
 
 # What would give the answer away; the tasks ask for more than it gives.
 FUSED = (
@@ -218,10 +236,7 @@ ATTENTION = Task(
     mistakes=(
         Mistake(
             softmax_over_queries,
-            Text(
-                "Softmax가 Query 축을 따라 계산되었습니다. Key 축(dim=-1)입니다.",
-                "Softmax runs over the Queries here. It runs over the Keys: dim=-1.",
-            ),
+            SOFTMAX_OVER_QUERIES_IN_TORCH,
             everywhere(ATTENTION_PARTS),
         ),
         Mistake(
@@ -239,23 +254,17 @@ ATTENTION = Task(
         ),
         Mistake(
             variant(attention, "divided_by_d_k", ("** -0.5", "** -1.0")),
-            Text("d_k 로 나누었습니다. √d_k 로 나눕니다.", "This divides by d_k. Divide by √d_k."),
+            DIVIDED_BY_D_K,
             everywhere(ATTENTION_PARTS) - {"extremes", "scale"},
         ),
         Mistake(
             variant(attention, "scaled_by_d_v", ("q.shape[-1] **", "v.shape[-1] **")),
-            Text(
-                "√d_v 로 나누었습니다. 내적의 길이는 Query와 Key의 폭 d_k 입니다.",
-                "This divides by √d_v. The dot product is as long as Query and Key are wide: d_k.",
-            ),
+            SCALED_BY_D_V,
             everywhere(ATTENTION_PARTS) - {"extremes", "scale"},
         ),
         Mistake(
             variant(attention, "scale_not_used", (" if scale is None else scale", "")),
-            Text(
-                "scale 인자를 쓰지 않고 늘 1/√d_k 를 곱했습니다.",
-                "The argument scale is not used; it is always 1/√d_k here.",
-            ),
+            SCALE_NOT_USED,
             frozenset({"scale"}),
         ),
         Mistake(
@@ -264,10 +273,7 @@ ATTENTION = Task(
                 "zero_scale_taken_for_none",
                 ("q.shape[-1] ** -0.5 if scale is None else scale", "scale or q.shape[-1] ** -0.5"),
             ),
-            Text(
-                "scale=0 이 '없음'으로 읽혔습니다 (scale or ...). `scale is None` 으로 물어보세요.",
-                "scale=0 is taken for 'not given' (scale or ...). Ask `scale is None`.",
-            ),
+            ZERO_SCALE_TAKEN_FOR_NONE,
             frozenset({"scale"}),
         ),
         Mistake(
@@ -280,15 +286,12 @@ ATTENTION = Task(
         ),
         Mistake(
             variant(attention, "mask_not_used", ("    if mask is None:", "    if True:")),
-            Text("mask를 쓰지 않았습니다.", "The mask is not used."),
+            MASK_NOT_USED,
             WITH_MASK,
         ),
         Mistake(
             mask_multiplied,
-            Text(
-                "mask를 곱하면 가려진 logit이 0 이 되고, exp(0) = 1 이라 오히려 비중을 얻습니다. masked_fill 로 −∞ 를 두세요.",
-                "Multiplying by the mask makes a masked logit 0, and exp(0) = 1 gives it weight. Put −∞ there with masked_fill.",
-            ),
+            MASK_MULTIPLIED_IN_TORCH,
             WITH_MASK,
         ),
         Mistake(
@@ -300,10 +303,7 @@ ATTENTION = Task(
                     "(q @ k.mT).masked_fill(~mask & alive, -torch.inf) * scale",
                 ),
             ),
-            Text(
-                "mask한 다음 scale을 곱했습니다. scale=0 이면 0 × (−∞) = NaN입니다. scale이 먼저입니다.",
-                "The scale is applied after the mask, and 0 × (−∞) is NaN for scale=0. Scale first.",
-            ),
+            MASKED_BEFORE_SCALING,
             frozenset({"scale"}),
         ),
         Mistake(
@@ -315,10 +315,7 @@ ATTENTION = Task(
                     "    k, v = k.reshape(-1, *k.shape[-2:])[0], v.reshape(-1, *v.shape[-2:])[0]\n    if mask is None:",
                 ),
             ),
-            Text(
-                "모든 batch가 첫 번째 K, V 를 읽었습니다.",
-                "Every batch entry reads the first K and V here.",
-            ),
+            FIRST_BATCH_FOR_ALL,
             frozenset({"batches", "masked"}),
         ),
         Mistake(
@@ -360,10 +357,7 @@ ATTENTION = Task(
         ),
         Mistake(
             weights_masked_afterwards,
-            Text(
-                "Softmax 뒤에 mask를 곱하면 남은 weights의 합이 1 이 아닙니다. Softmax 앞에서 logit을 −∞ 로 두세요.",
-                "Masking after Softmax leaves weights that don't sum to 1. Put −∞ into the logits before it.",
-            ),
+            MASKED_AFTER_SOFTMAX,
             WITH_MASK,
         ),
         Mistake(
@@ -419,10 +413,7 @@ ATTENTION = Task(
         ),
         Mistake(
             exponential_overflows,
-            Text(
-                "row의 최댓값을 빼지 않아 exp가 넘치거나 모두 0 이 되었습니다. torch.softmax 는 스스로 뺍니다.",
-                "Without the row's maximum subtracted, exp overflows or vanishes. torch.softmax subtracts it by itself.",
-            ),
+            EXPONENTIAL_OVERFLOWS_IN_TORCH,
             frozenset({"extremes"}),
         ),
         Mistake(
@@ -479,7 +470,7 @@ ATTENTION = Task(
                     "",
                 ),
             ),
-            Text("mask=None 일 때 실패합니다.", "This fails for mask=None."),
+            MASK_REQUIRED,
             everywhere(ATTENTION_PARTS) - {"masked", "dead", "unread"},
         ),
         Mistake(
@@ -1322,10 +1313,7 @@ CONTROLLED_WEIGHTS = Task(
         ),
         Mistake(
             variant(controlled_weights, "softmax_over_queries", ("softmax(dim=-1)", "softmax(dim=-2)")),
-            Text(
-                "Softmax가 Query 축을 따라 계산되었습니다. Key 축(dim=-1)입니다.",
-                "Softmax runs over the Queries here. It runs over the Keys: dim=-1.",
-            ),
+            SOFTMAX_OVER_QUERIES_IN_TORCH,
             everywhere(CONTROL_PARTS),
         ),
         Mistake(
@@ -1363,7 +1351,7 @@ CONTROLLED_WEIGHTS = Task(
         ),
         Mistake(
             variant(controlled_weights, "divided_by_d_k", ("q.shape[-1] ** 0.5", "q.shape[-1]")),
-            Text("d_k 로 나누었습니다. √d_k 로 나눕니다.", "This divides by d_k. Divide by √d_k."),
+            DIVIDED_BY_D_K,
             everywhere(CONTROL_PARTS) - {"far"},
         ),
         Mistake(
@@ -1384,10 +1372,7 @@ CONTROLLED_WEIGHTS = Task(
                 "exponential_overflows",
                 ("logits.softmax(dim=-1)", "logits.exp() / logits.exp().sum(dim=-1, keepdim=True)"),
             ),
-            Text(
-                "row의 최댓값을 빼지 않아 exp가 넘치거나 모두 0 이 되었습니다. torch.softmax 는 스스로 뺍니다.",
-                "Without the row's maximum subtracted, exp overflows or vanishes. torch.softmax subtracts it by itself.",
-            ),
+            EXPONENTIAL_OVERFLOWS_IN_TORCH,
             frozenset({"far"}),
         ),
         Mistake(
@@ -1396,10 +1381,7 @@ CONTROLLED_WEIGHTS = Task(
                 "mask_inverted",
                 ("        alive =", "        mask = ~mask\n        alive ="),
             ),
-            Text(
-                "mask를 반대로 읽었습니다. True 는 '볼 수 있음'입니다.",
-                "The mask is inverted. True means may attend.",
-            ),
+            MASK_INVERTED,
             WITH_A_MASK,
         ),
         Mistake(
@@ -1408,7 +1390,7 @@ CONTROLLED_WEIGHTS = Task(
                 "mask_not_used",
                 ("    if mask is not None:\n", "    mask = None\n    if mask is not None:\n"),
             ),
-            Text("mask를 쓰지 않았습니다.", "The mask is not used."),
+            MASK_NOT_USED,
             WITH_A_MASK,
         ),
         Mistake(
@@ -1417,18 +1399,12 @@ CONTROLLED_WEIGHTS = Task(
                 "mask_multiplied",
                 ("logits.masked_fill(~mask & alive, -torch.inf)", "logits * mask"),
             ),
-            Text(
-                "mask를 곱하면 가려진 logit이 0 이 되고, exp(0) = 1 이라 오히려 비중을 얻습니다. masked_fill 로 −∞ 를 두세요.",
-                "Multiplying by the mask makes a masked logit 0, and exp(0) = 1 gives it weight. Put −∞ there with masked_fill.",
-            ),
+            MASK_MULTIPLIED_IN_TORCH,
             WITH_A_MASK,
         ),
         Mistake(
             control_masked_afterwards,
-            Text(
-                "Softmax 뒤에 mask를 곱하면 남은 weights의 합이 1 이 아닙니다. Softmax 앞에서 logit을 −∞ 로 두세요.",
-                "Masking after Softmax leaves weights that don't sum to 1. Put −∞ into the logits before it.",
-            ),
+            MASKED_AFTER_SOFTMAX,
             WITH_A_MASK,
         ),
         Mistake(
@@ -1473,7 +1449,7 @@ CONTROLLED_WEIGHTS = Task(
                 "mask_required",
                 ("    if mask is not None:\n        alive", "    if True:\n        alive"),
             ),
-            Text("mask=None 일 때 실패합니다.", "This fails for mask=None."),
+            MASK_REQUIRED,
             everywhere(CONTROL_PARTS) - WITH_A_MASK,
         ),
         Mistake(
@@ -1826,7 +1802,7 @@ MULTI_HEAD_ATTENTION = Task(
                 "ScaledByDk",
                 ("attention(q, k, v, mask)", "attention(q, k, v, mask, 1 / q.shape[-1])"),
             ),
-            Text("d_k 로 나누었습니다. √d_k 로 나눕니다.", "This divides by d_k. Divide by √d_k."),
+            DIVIDED_BY_D_K,
             everywhere(MODULE_PARTS) - {"extremes"},
         ),
         Mistake(
@@ -1835,10 +1811,7 @@ MULTI_HEAD_ATTENTION = Task(
                 "SoftmaxOverQueries",
                 ("attention(q, k, v, mask)", "softmax_over_queries(q, k, v, mask)"),
             ),
-            Text(
-                "Softmax가 Query 축을 따라 계산되었습니다. Key 축(dim=-1)입니다.",
-                "Softmax runs over the Queries here. It runs over the Keys: dim=-1.",
-            ),
+            SOFTMAX_OVER_QUERIES_IN_TORCH,
             everywhere(MODULE_PARTS),
         ),
         Mistake(
@@ -1847,10 +1820,7 @@ MULTI_HEAD_ATTENTION = Task(
                 "ExponentialOverflows",
                 ("attention(q, k, v, mask)", "exponential_overflows(q, k, v, mask)"),
             ),
-            Text(
-                "row의 최댓값을 빼지 않아 exp가 넘치거나 모두 0 이 되었습니다. torch.softmax 는 스스로 뺍니다.",
-                "Without the row's maximum subtracted, exp overflows or vanishes. torch.softmax subtracts it by itself.",
-            ),
+            EXPONENTIAL_OVERFLOWS_IN_TORCH,
             frozenset({"extremes"}),
         ),
         Mistake(
@@ -1859,10 +1829,7 @@ MULTI_HEAD_ATTENTION = Task(
                 "MaskMultiplied",
                 ("attention(q, k, v, mask)", "mask_multiplied(q, k, v, mask)"),
             ),
-            Text(
-                "mask를 곱하면 가려진 logit이 0 이 되고, exp(0) = 1 이라 오히려 비중을 얻습니다. masked_fill 로 −∞ 를 두세요.",
-                "Multiplying by the mask makes a masked logit 0, and exp(0) = 1 gives it weight. Put −∞ there with masked_fill.",
-            ),
+            MASK_MULTIPLIED_IN_TORCH,
             frozenset({"masked", "dead"}),
         ),
         Mistake(
@@ -1871,10 +1838,7 @@ MULTI_HEAD_ATTENTION = Task(
                 "MaskedAfterSoftmax",
                 ("attention(q, k, v, mask)", "weights_masked_afterwards(q, k, v, mask)"),
             ),
-            Text(
-                "Softmax 뒤에 mask를 곱하면 남은 weights의 합이 1 이 아닙니다. Softmax 앞에서 logit을 −∞ 로 두세요.",
-                "Masking after Softmax leaves weights that don't sum to 1. Put −∞ into the logits before it.",
-            ),
+            MASKED_AFTER_SOFTMAX,
             frozenset({"masked", "dead"}),
         ),
         Mistake(
@@ -1907,7 +1871,7 @@ MULTI_HEAD_ATTENTION = Task(
         ),
         Mistake(
             variant(MultiHeadAttention, "MaskNotUsed", ("attention(q, k, v, mask)", "attention(q, k, v)")),
-            Text("mask를 쓰지 않았습니다.", "The mask is not used."),
+            MASK_NOT_USED,
             frozenset({"masked", "dead"}),
         ),
         Mistake(
@@ -1956,7 +1920,7 @@ MULTI_HEAD_ATTENTION = Task(
                 "MaskRequired",
                 ("None if mask is None else mask.unsqueeze(-3)", "mask.unsqueeze(-3)"),
             ),
-            Text("mask=None 일 때 실패합니다.", "This fails for mask=None."),
+            MASK_REQUIRED,
             everywhere(MODULE_PARTS) - {"masked", "dead"},
         ),
         Mistake(

@@ -6,7 +6,16 @@ import numpy as np
 
 from course_lib.checks import Text
 from course_lib.grading.bank import Bank, Mistake, Part, Task, Written, everywhere, variant
-from course_lib.grading.hints import AXIS_LOST, COMPARED_AS_A_WHOLE, TRUTH_OF_AN_ARRAY
+from course_lib.grading.hints import (
+    AXIS_LOST,
+    COMPARED_AS_A_WHOLE,
+    DIVIDED_BY_D_K,
+    EXPONENTIAL_OVERFLOWS,
+    HALF_PRECISION,
+    NOT_SCALED,
+    SOFTMAX_OVER_QUERIES,
+    TRUTH_OF_AN_ARRAY,
+)
 
 # --- Task 1: layer_cost ---------------------------------------------------------------------------------------
 
@@ -1180,10 +1189,7 @@ SWIGLU = Task(
         ),
         Mistake(
             half_precision_swiglu,
-            Text(
-                "float16으로 계산했습니다. 자릿수가 모자라고 65504 를 넘으면 inf가 됩니다.",
-                "This is computed in float16, which has too few digits and turns into inf above 65504.",
-            ),
+            HALF_PRECISION,
             everywhere(SWIGLU_PARTS),
         ),
     ),
@@ -1514,10 +1520,7 @@ MIXTURE_OF_EXPERTS = Task(
         ),
         Mistake(
             half_precision_experts,
-            Text(
-                "float16으로 계산했습니다. 자릿수가 모자라고 65504를 넘으면 inf가 됩니다.",
-                "This is computed in float16, which has too few digits and turns into inf above 65504.",
-            ),
+            HALF_PRECISION,
             everywhere(EXPERT_PARTS),
         ),
         Mistake(
@@ -1932,12 +1935,12 @@ RESIDUAL_BLOCK = Task(
         ),
         Mistake(
             variant(residual_block, "scores_not_scaled", (" / np.sqrt(w_k.shape[-1])", "")),
-            Text("√d_k 로 나누는 scaling이 빠졌습니다.", "The scaling by √d_k is missing."),
+            NOT_SCALED,
             everywhere(STREAM_PARTS),
         ),
         Mistake(
             variant(residual_block, "scaled_by_d_k", ("np.sqrt(w_k.shape[-1])", "w_k.shape[-1]")),
-            Text("d_k 로 나누었습니다. √d_k 로 나눕니다.", "This divides by d_k. Divide by √d_k."),
+            DIVIDED_BY_D_K,
             everywhere(STREAM_PARTS),
         ),
         Mistake(
@@ -1947,10 +1950,7 @@ RESIDUAL_BLOCK = Task(
                 ("logits.max(axis=-1", "logits.max(axis=-2"),
                 ("exponentials.sum(axis=-1", "exponentials.sum(axis=-2"),
             ),
-            Text(
-                "Softmax가 Query 축을 따라 계산되었습니다. Key 축(axis=-1)입니다.",
-                "Softmax runs over the Queries here. It runs over the Keys: axis=-1.",
-            ),
+            SOFTMAX_OVER_QUERIES,
             everywhere(STREAM_PARTS),
         ),
         Mistake(
@@ -1959,10 +1959,7 @@ RESIDUAL_BLOCK = Task(
                 "exponential_overflows",
                 ("logits - np.where(np.isneginf(highest), 0.0, highest)", "logits"),
             ),
-            Text(
-                "row의 최댓값을 빼지 않아 exp가 넘치거나 모두 0 이 되었습니다.",
-                "Without the row's maximum subtracted, exp overflows or vanishes.",
-            ),
+            EXPONENTIAL_OVERFLOWS,
             frozenset({"extremes"}),
         ),
         Mistake(
@@ -2049,10 +2046,7 @@ RESIDUAL_BLOCK = Task(
         ),
         Mistake(
             half_precision_block,
-            Text(
-                "float16으로 계산했습니다. 자릿수가 모자라고 65504를 넘으면 inf가 됩니다.",
-                "This is computed in float16, which has too few digits and turns into inf above 65504.",
-            ),
+            HALF_PRECISION,
             everywhere(STREAM_PARTS),
         ),
         Mistake(

@@ -5,7 +5,26 @@ import numpy as np
 from course_lib.checks import Text
 from course_lib.grading.bank import Bank, Mistake, Part, Task, everywhere, variant
 from course_lib.grading.draws import random_mask, random_qkv
-from course_lib.grading.hints import AXIS_LOST, SCALED_TWICE, TRUTH_OF_AN_ARRAY
+from course_lib.grading.hints import (
+    AXIS_LOST,
+    DIVIDED_BY_D_K,
+    FIRST_BATCH_FOR_ALL,
+    HALF_PRECISION,
+    HALF_PRECISION_AROUND_10000,
+    MASK_INVERTED,
+    MASK_MULTIPLIED,
+    MASK_NOT_USED,
+    MASK_REQUIRED,
+    MASKED_BEFORE_SCALING,
+    NOT_SCALED,
+    OUTPUT_TRANSPOSED,
+    SCALE_NOT_USED,
+    SCALED_BY_D_V,
+    SCALED_TWICE,
+    SOFTMAX_OVER_QUERIES,
+    TRUTH_OF_AN_ARRAY,
+    ZERO_SCALE_TAKEN_FOR_NONE,
+)
 
 # --- Task 1: merge --------------------------------------------------------------------------------------------
 
@@ -254,10 +273,7 @@ MERGE = Task(
                     "    first, second = first.astype(np.float16), second.astype(np.float16)\n    highest =",
                 ),
             ),
-            Text(
-                "float16으로 계산했습니다. 10000 근처에서는 8 씩 건너뛰는 수뿐이라 logits의 차이가 사라집니다.",
-                "This is computed in float16. Around 10000 its numbers are 8 apart, and the logits' differences are lost.",
-            ),
+            HALF_PRECISION_AROUND_10000,
             everywhere(MERGE_PARTS),
         ),
         Mistake(
@@ -588,10 +604,7 @@ RUNNING_STATES = Task(
                 "half_precision_states",
                 ("    states = []", "    logits, states = logits.astype(np.float16), []"),
             ),
-            Text(
-                "float16으로 계산했습니다. 10000 근처에서는 8 씩 건너뛰는 수뿐이라 logits의 차이가 사라집니다.",
-                "This is computed in float16. Around 10000 its numbers are 8 apart, and the logits' differences are lost.",
-            ),
+            HALF_PRECISION_AROUND_10000,
             everywhere(STATE_PARTS),
         ),
         Mistake(
@@ -1089,15 +1102,12 @@ BLOCKED_ATTENTION = Task(
         ),
         Mistake(
             variant(blocked_attention, "mask_inverted", ("logits, -np.inf)", "-np.inf, logits)")),
-            Text(
-                "mask를 반대로 읽었습니다. True 는 '볼 수 있음'입니다.",
-                "The mask is inverted. True means may attend.",
-            ),
+            MASK_INVERTED,
             WITH_MASK,
         ),
         Mistake(
             variant(blocked_attention, "mask_not_used", ("if mask is not None", "if False")),
-            Text("mask를 쓰지 않았습니다.", "The mask is not used."),
+            MASK_NOT_USED,
             WITH_MASK,
         ),
         Mistake(
@@ -1106,10 +1116,7 @@ BLOCKED_ATTENTION = Task(
                 "mask_multiplied",
                 ("np.where(mask[..., keys], logits, -np.inf)", "logits * mask[..., keys]"),
             ),
-            Text(
-                "logits에 mask를 곱하면 가려진 logit이 0 이 되고, exp(0) = 1 이라 오히려 비중을 얻습니다.",
-                "Multiplying the logits by the mask makes a masked one 0, and exp(0) = 1 gives it weight.",
-            ),
+            MASK_MULTIPLIED,
             WITH_MASK,
         ),
         Mistake(
@@ -1137,10 +1144,7 @@ BLOCKED_ATTENTION = Task(
                 (" * scale\n        if mask", "\n        if mask"),
                 ("        before, highest", "        logits = logits * scale\n        before, highest"),
             ),
-            Text(
-                "mask한 다음 scale을 곱했습니다. scale=0 이면 0 × (−∞) = NaN입니다. scale이 먼저입니다.",
-                "The scale is applied after the mask, and 0 × (−∞) is NaN for scale=0. Scale first.",
-            ),
+            MASKED_BEFORE_SCALING,
             frozenset({"scale"}),
         ),
         Mistake(
@@ -1162,10 +1166,7 @@ BLOCKED_ATTENTION = Task(
                 ("logits.max(axis=-1", "logits.max(axis=-2"),
                 ("exponentials.sum(axis=-1", "exponentials.sum(axis=-2"),
             ),
-            Text(
-                "Softmax가 Query 축을 따라 계산되었습니다. Key 축(axis=-1)입니다.",
-                "Softmax runs over the Queries here. It runs over the Keys: axis=-1.",
-            ),
+            SOFTMAX_OVER_QUERIES,
             everywhere(BLOCKED_PARTS),
         ),
         Mistake(
@@ -1178,18 +1179,12 @@ BLOCKED_ATTENTION = Task(
                     "    highest, total, output =",
                 ),
             ),
-            Text(
-                "모든 batch가 첫 번째 K, V 를 읽었습니다.",
-                "Every batch entry reads the first K and V here.",
-            ),
+            FIRST_BATCH_FOR_ALL,
             frozenset({"batches"}),
         ),
         Mistake(
             half_precision_blocks,
-            Text(
-                "float16으로 계산했습니다. 자릿수가 모자라고 65504를 넘으면 inf가 됩니다.",
-                "This is computed in float16, which has too few digits and turns into inf above 65504.",
-            ),
+            HALF_PRECISION,
             everywhere(BLOCKED_PARTS) - {"memory"},  # its numbers are halves
         ),
         Mistake(
@@ -1201,10 +1196,7 @@ BLOCKED_ATTENTION = Task(
                     "return np.swapaxes(output / np.where(total == 0, 1.0, total), -1, -2)",
                 ),
             ),
-            Text(
-                "output이 뒤집혔습니다. Query마다 한 row, shape은 (n_q, d_v) 입니다.",
-                "The output is transposed. One row a Query: (n_q, d_v).",
-            ),
+            OUTPUT_TRANSPOSED,
             everywhere(BLOCKED_PARTS),
         ),
         Mistake(
@@ -1222,23 +1214,17 @@ BLOCKED_ATTENTION = Task(
         ),
         Mistake(
             variant(blocked_attention, "scaled_by_d_v", ("np.sqrt(q.shape[-1])", "np.sqrt(v.shape[-1])")),
-            Text(
-                "√d_v 로 나누었습니다. 내적의 길이는 Query와 Key의 폭 d_k 입니다.",
-                "This divides by √d_v. The dot product is as long as Query and Key are wide: d_k.",
-            ),
+            SCALED_BY_D_V,
             everywhere(BLOCKED_PARTS) - {"scale", "extremes"},
         ),
         Mistake(
             variant(blocked_attention, "divided_by_d_k", ("np.sqrt(q.shape[-1])", "q.shape[-1]")),
-            Text("d_k 로 나누었습니다. √d_k 로 나눕니다.", "This divides by d_k. Divide by √d_k."),
+            DIVIDED_BY_D_K,
             everywhere(BLOCKED_PARTS) - {"scale", "extremes"},
         ),
         Mistake(
             variant(blocked_attention, "scale_not_used", (" if scale is None else scale", "")),
-            Text(
-                "scale 인자를 쓰지 않고 늘 1/√d_k 를 곱했습니다.",
-                "The argument scale is not used; it is always 1/√d_k here.",
-            ),
+            SCALE_NOT_USED,
             frozenset({"scale"}),
         ),
         Mistake(
@@ -1247,10 +1233,7 @@ BLOCKED_ATTENTION = Task(
                 "zero_scale_taken_for_none",
                 ("1 / np.sqrt(q.shape[-1]) if scale is None else scale", "scale or 1 / np.sqrt(q.shape[-1])"),
             ),
-            Text(
-                "scale=0 이 '없음'으로 읽혔습니다 (scale or ...). `scale is None` 으로 물어보세요.",
-                "scale=0 is taken for 'not given' (scale or ...). Ask `scale is None`.",
-            ),
+            ZERO_SCALE_TAKEN_FOR_NONE,
             frozenset({"scale"}),
         ),
         Mistake(
@@ -1262,7 +1245,7 @@ BLOCKED_ATTENTION = Task(
                     "        logits = np.where(mask[",
                 ),
             ),
-            Text("mask=None 일 때 실패합니다.", "This fails for mask=None."),
+            MASK_REQUIRED,
             everywhere(BLOCKED_PARTS) - {"masked", "dead"},
         ),
         Mistake(
@@ -1984,20 +1967,17 @@ CAUSAL_ATTENTION = Task(
         ),
         Mistake(
             variant(causal_attention, "not_scaled", (" / np.sqrt(q.shape[-1])", "")),
-            Text("√d_k 로 나누는 scaling이 빠졌습니다.", "The scaling by √d_k is missing."),
+            NOT_SCALED,
             everywhere(CAUSAL_PARTS) - {"extremes"},
         ),
         Mistake(
             variant(causal_attention, "divided_by_d_k", ("np.sqrt(q.shape[-1])", "q.shape[-1]")),
-            Text("d_k 로 나누었습니다. √d_k 로 나눕니다.", "This divides by d_k. Divide by √d_k."),
+            DIVIDED_BY_D_K,
             everywhere(CAUSAL_PARTS) - {"extremes"},
         ),
         Mistake(
             variant(causal_attention, "scaled_by_d_v", ("np.sqrt(q.shape[-1])", "np.sqrt(v.shape[-1])")),
-            Text(
-                "√d_v 로 나누었습니다. 내적의 길이는 Query와 Key의 폭 d_k 입니다.",
-                "This divides by √d_v. The dot product is as long as Query and Key are wide: d_k.",
-            ),
+            SCALED_BY_D_V,
             everywhere(CAUSAL_PARTS) - {"extremes"},
         ),
         Mistake(
@@ -2007,10 +1987,7 @@ CAUSAL_ATTENTION = Task(
                 ("logits.max(axis=-1", "logits.max(axis=-2"),
                 ("exponentials.sum(axis=-1", "exponentials.sum(axis=-2"),
             ),
-            Text(
-                "Softmax가 Query 축을 따라 계산되었습니다. Key 축(axis=-1)입니다.",
-                "Softmax runs over the Queries here. It runs over the Keys: axis=-1.",
-            ),
+            SOFTMAX_OVER_QUERIES,
             everywhere(CAUSAL_PARTS),
         ),
         Mistake(
@@ -2030,10 +2007,7 @@ CAUSAL_ATTENTION = Task(
                     "logits * (keys <= rows[:, None] + offset)",
                 ),
             ),
-            Text(
-                "logits에 mask를 곱하면 가려진 logit이 0 이 되고, exp(0) = 1 이라 오히려 비중을 얻습니다.",
-                "Multiplying the logits by the mask makes a masked one 0, and exp(0) = 1 gives it weight.",
-            ),
+            MASK_MULTIPLIED,
             everywhere(CAUSAL_PARTS),
         ),
         Mistake(
@@ -2055,10 +2029,7 @@ CAUSAL_ATTENTION = Task(
         ),
         Mistake(
             half_precision_causal,
-            Text(
-                "float16으로 계산했습니다. 자릿수가 모자라고 65504를 넘으면 inf가 됩니다.",
-                "This is computed in float16, which has too few digits and turns into inf above 65504.",
-            ),
+            HALF_PRECISION,
             everywhere(CAUSAL_PARTS),
         ),
         Mistake(
@@ -2078,10 +2049,7 @@ CAUSAL_ATTENTION = Task(
                     "    k, v = k.reshape(-1, *k.shape[-2:])[0], v.reshape(-1, *v.shape[-2:])[0]\n    output = np.zeros",
                 ),
             ),
-            Text(
-                "모든 batch가 첫 번째 K, V 를 읽었습니다.",
-                "Every batch entry reads the first K and V here.",
-            ),
+            FIRST_BATCH_FOR_ALL,
             frozenset({"batches"}),
         ),
         Mistake(
@@ -2090,10 +2058,7 @@ CAUSAL_ATTENTION = Task(
                 "output_transposed",
                 ("    return output", "    return np.swapaxes(output, -1, -2)"),
             ),
-            Text(
-                "output이 뒤집혔습니다. Query마다 한 row, shape은 (n_q, d_v) 입니다.",
-                "The output is transposed. One row a Query: (n_q, d_v).",
-            ),
+            OUTPUT_TRANSPOSED,
             everywhere(CAUSAL_PARTS),
         ),
         Mistake(
