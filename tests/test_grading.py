@@ -660,11 +660,13 @@ def rows_of_ps1(tmp_path_factory: pytest.TempPathFactory) -> list[DemoRow]:
     return list(grade_sample(course, "ps1", progress=silent).rows)
 
 
+@pytest.mark.slow
 def test_sample_class_of_ps1_gets_what_the_bank_predicts(rows_of_ps1: list[DemoRow]) -> None:
     assert_as_predicted(rows_of_ps1)
     assert len(rows_of_ps1) > 10
 
 
+@pytest.mark.slow
 def test_sample_class_of_ps1_is_told_why(rows_of_ps1: list[DemoRow]) -> None:
     told = [row.why for row in rows_of_ps1 if row.student.title.startswith("mistake")]
     assert all(": " in why for why in told)

@@ -91,6 +91,7 @@ def test_grade_takes_what_the_policy_says_and_takes_it_back(course: Course) -> N
     settings.write_text(text)
 
 
+@pytest.mark.slow
 def test_autograde_takes_the_same(course: Course, tmp_path: Path) -> None:
     fresh = shutil.copytree(
         course.root,

@@ -170,6 +170,7 @@ def test_autograde_of_the_sample_class_agrees_with_course_grade(tmp_path: Path) 
     }
 
 
+@pytest.mark.slow
 def test_a_second_run_after_course_grade_changes_no_mark(course: Course, tmp_path: Path) -> None:
     submitted = tmp_path / "handed-in"
     hand_in(course, submitted, "student-001", double_solution=DOUBLE, mean_solution="def mean(x): return x")
@@ -180,6 +181,7 @@ def test_a_second_run_after_course_grade_changes_no_mark(course: Course, tmp_pat
     assert marks(tmp_path, "mini") == before
 
 
+@pytest.mark.slow
 def test_autograde_lets_marks_stand_where_what_came_since_cannot_be_read(
     course: Course, tmp_path: Path
 ) -> None:
