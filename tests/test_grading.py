@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 from mini import cell_of, hand_in, make_course, released_course, snapshot
 
+import course_lib.grading.intake as intake
 import course_lib.grading.run as run
 import course_lib.grading.worker as worker
 from course_lib.course import Course, CourseError, find_course
@@ -158,6 +160,68 @@ def test_stage_refuses_to_choose_between_two(course: Course, submitted: Path, re
     shutil.copy(path.with_name("a.ipynb"), path.with_name("b.ipynb"))
     with pytest.raises(Unreadable, match=r"2 notebooks hold this problem set \(a.ipynb, b.ipynb\)"):
         staged(course, submitted, released)
+
+
+def test_stage_looks_into_so_many_notebooks_and_no_more(
+    course: Course, submitted: Path, released: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = hand_in(course, submitted, "student-001")
+    for number in range(25):
+        shutil.copy(path, path.with_name(f"copy-{number}.ipynb"))
+    looked: list[str] = []
+    parse = intake.parse_submission
+    monkeypatch.setattr(
+        intake, "parse_submission", lambda name, content: looked.append(name) or parse(name, content)
+    )
+    assert staged(course, submitted, released).is_file()
+    path.unlink()
+    with pytest.raises(Unreadable, match="25 notebooks are there"):
+        staged(course, submitted, released)
+    assert set(looked) == {"mini.ipynb"}
+
+
+def test_collect_copies_no_more_bytes_than_a_submission_needs(
+    course: Course, submitted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(intake, "MAX_COLLECTED", 3 * 2**20)
+    monkeypatch.setattr(intake, "MAX_FILES", 8)
+    path = hand_in(course, submitted, "student-001")
+    for number in range(12):
+        with path.with_name(f"{number:02}.bin").open("wb") as file:
+            file.truncate(2**20)  # a hole: it takes no room here
+    submission = submissions_in(submitted, "mini")[0]
+    for _ in range(2):
+        collect(submission, "mini", tmp_path)
+        files = {file.name: file.stat() for file in (tmp_path / "student-001" / "mini").iterdir()}
+        assert (len(files), files["00.bin"].st_size, files["06.bin"].st_size) == (8, 2**20, 2**20)
+        assert sum(found.st_blocks * 512 for found in files.values()) < 4 * 2**20
+        written = {name: found.st_mtime_ns for name, found in files.items()}
+    path.write_bytes(path.read_bytes() + b"\n")
+    collect(submission, "mini", tmp_path)
+    assert (tmp_path / "student-001" / "mini" / "mini.ipynb").stat().st_mtime_ns != written["mini.ipynb"]
+
+
+def test_grade_goes_on_behind_whatever_taking_in_comes_to(
+    course: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    submitted = tmp_path / "in"
+    for student in ("student-001", "student-002"):
+        hand_in(course, submitted, student, double_solution="def double(x):\n    return 2 * x")
+    choose = run.choose
+
+    def odd(submission: Submission, *rest: Any) -> Any:
+        if submission.student == "student-001":
+            raise error
+        return choose(submission, *rest)
+
+    monkeypatch.setattr(run, "choose", odd)
+    for error in (ZeroDivisionError("odd"), IsADirectoryError(21, "Is a directory", "x")):
+        report = grade(course, "mini", submitted, tmp_path / "work", jobs=1)
+        assert [(one.status, one.score) for one in report.students] == [("unreadable", 0), ("graded", 3)]
+        assert type(error).__name__ in report.students[0].note
+    error = OSError(errno.ENOSPC, "No space left on device")
+    with pytest.raises(OSError, match="No space left"):
+        grade(course, "mini", submitted, tmp_path / "work", jobs=1)
 
 
 def test_stage_refuses_two_folders_of_one_id(course: Course, submitted: Path, released: Any) -> None:

@@ -11,6 +11,7 @@ from attack_suite import FOLDER, load_attacks
 
 from course_lib.grading.fetching import fetching_source
 from course_lib.grading.self_contained import _MAGICS, _RESERVED, is_self_contained
+from course_lib.grading.worker import _LARGE
 
 ROOT = Path(__file__).parents[1]
 TASKS = ("a", "b", "t")
@@ -22,6 +23,7 @@ COMPUTES = (
     "def c(x):\n    with np.errstate(divide='ignore'):\n        return x / 0",
     "def d(x):\n    open = 2\n    return open * x",
     "def g(x: np.ndarray | None, y: 'float' = 1) -> tuple[np.ndarray, int]:\n    z: np.ndarray = x * y\n    return z",
+    "def h(x):\n    return np.divide(x, x, where=x > 0, out=np.zeros_like(x))",
     "import torch.nn.functional as F\ndef e(x):\n    raise NotImplementedError",
     "",
     fetching_source("ko", "https://example.org/cases.npz", "https://example.org/x.whl"),
@@ -119,6 +121,8 @@ DOES_MORE = (
     "def g(x):\n    return np.ndarray(3)",
     "def g(x):\n    return np.divide(x, x, where=x > 0)",
     "def g(x):\n    return np.divide(x, x, **{'where': x > 0})",
+    "def g(x):\n    return np.divide(x, x, where=x > 0, out=None)",
+    "def g(x, y=None):\n    return np.divide(x, x, where=x > 0, out=y)",
     "def g(x):\n    return np.pad(x, 1, mode='empty')",
     # What IPython reads otherwise than Python does
     "system ('ls')\n\n",
@@ -149,6 +153,16 @@ def test_whatever_may_do_more_is_not(source: str) -> None:
 def test_a_command_of_ipython_is_not_for_a_name_bound_below(name: str) -> None:
     assert is_self_contained([*COMPUTES, SPOILT[name]], TASKS)
     assert not is_self_contained([*COMPUTES, f"{name} - q", SPOILT[name]], TASKS)
+
+
+@pytest.mark.parametrize(
+    "source", ["\n" * 10**6, " " * 10**6 + "x", " \n" * 10**6, "0\n" * 10**6, "(" * 10**6]
+)
+def test_a_notebook_without_end_is_not_read(source: str) -> None:
+    """Whoever grades would read it for hours."""
+    assert not is_self_contained([source], TASKS)
+    assert not is_self_contained([source[:1000]] * 1000, TASKS)
+    assert not any(sign.search(source) for sign in _LARGE.values())
 
 
 def test_the_commands_of_ipython_are_known() -> None:

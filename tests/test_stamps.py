@@ -166,7 +166,7 @@ def listed_by_formgrader(root: Path) -> list[dict[str, object]]:
     return rows
 
 
-@pytest.mark.parametrize("kind", ["text", "bytes", "fifo", "link", "folder", "two lines"])
+@pytest.mark.parametrize("kind", ["text", "bytes", "fifo", "link", "folder", "two lines", "digits", "taken"])
 def test_what_is_no_time_is_set_aside_where_submissions_lie(course: Course, kind: str) -> None:
     path = course.root / "in" / "student-006" / "mini" / "timestamp.txt"
     make = {
@@ -175,6 +175,8 @@ def test_what_is_no_time_is_set_aside_where_submissions_lie(course: Course, kind
         "fifo": lambda: os.mkfifo(path),
         "link": lambda: path.symlink_to("/etc/hostname"),
         "folder": path.mkdir,
+        "digits": lambda: path.write_text("2020-03-30 12:00" + "9" * 40),
+        "taken": lambda: (path.write_text("soon"), (path.parent / "no-time-timestamp.txt").mkdir()),
         "two lines": lambda: path.write_text("2020-03-30 12:00:00 UTC\n99:99:99 today\n"),
     }
     make[kind]()
@@ -182,6 +184,7 @@ def test_what_is_no_time_is_set_aside_where_submissions_lie(course: Course, kind
         set_aside_no_time(submission, "mini")
     assert not os.path.lexists(path)
     assert os.path.lexists(path.with_name("no-time-timestamp.txt"))
+    assert os.path.lexists(path.with_name("no-time-1timestamp.txt")) == (kind == "taken")
     assert (path.parents[2] / "student-001" / "mini" / "timestamp.txt").is_file()
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from course_lib.course import Course, CourseError
 from course_lib.grading.feedback_page import Mark, Marks, page
-from course_lib.grading.intake import Missing, Unreadable, stage, submissions_in
+from course_lib.grading.intake import Missing, refusal, stage, submissions_in
 from course_lib.grading.lateness import recompute_penalties
 from course_lib.grading.notebook import read_notebook
 from course_lib.grading.recorder import open_gradebook
@@ -105,8 +105,8 @@ def _say_what_is_not_read(
                 stage(submission, problem_set, released, Path(scratch, problem_set, "staged.ipynb"))
             except (Missing, PermissionError):
                 pass
-            except Unreadable as damage:
-                _write_note(place, problem_set, student, None if has_page else released, str(damage))
+            except Exception as damage:
+                _write_note(place, problem_set, student, None if has_page else released, refusal(damage))
                 pages += not has_page
                 continue
             if not has_page:

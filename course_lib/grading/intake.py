@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import copy
+import errno
 import filecmp
 import json
 import os
 import re
 import shutil
 import unicodedata
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +25,15 @@ from course_lib.grading.receipts import RECEIPT, stamp
 
 # A notebook without its outputs has some hundred KB; with figures, a few MB.
 MAX_BYTES = 32 * 2**20
+MAX_COLLECTED = 4 * MAX_BYTES  # of all files of a submission: holes take no room where they come from
+MAX_FILES = 1000
+MAX_NOTEBOOKS = 20  # that are looked into, for the one that holds the problem set
 MAX_ID = 128  # characters of a student's id in the gradebook
 EXCHANGE_KEY = "submission_secret.txt"
+# What a full or broken disk says, or a machine without memory: no submission is to blame.
+_OF_THE_MACHINE = {
+    errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS, errno.EMFILE, errno.ENFILE, errno.ENOMEM
+}  # fmt: skip
 
 
 class Missing(Exception):
@@ -32,6 +42,20 @@ class Missing(Exception):
 
 class Unreadable(Exception):
     """Something was handed in that is not a notebook: one sentence that says what to do."""
+
+
+def refusal(error: Exception) -> str:
+    """Why something can't be taken in, in one sentence, whatever came of it: no submission stops the class.
+
+    What is not a submission's own doing is raised again.
+    """
+    if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno in _OF_THE_MACHINE):
+        raise error
+    if isinstance(error, PermissionError):
+        return f"{error.filename} may not be read or written"
+    if isinstance(error, (Missing, Unreadable)):
+        return str(error)
+    return f"it can't be taken in ({type(error).__name__}: {printable(str(error))}); hand it in again"
 
 
 @dataclass(frozen=True)
@@ -71,8 +95,8 @@ def submissions_in(submitted: Path, problem_set: str) -> list[Submission]:
 def collect(submission: Submission, problem_set: str, into: Path) -> Submission:
     """Copies a submission's regular files to `into`/STUDENT/PROBLEM_SET, and returns the submission that lies there.
 
-    Where nothing new was handed in, what was collected before still counts. Files too large to be a notebook are
-    collected by name and size alone.
+    Where nothing new was handed in, what was collected before still counts. Files too large to be a notebook, and what
+    is more than a submission needs, are collected by name and size alone.
     """
     if any(folder.parent.resolve() == into.resolve() for folder in submission.folders):
         set_aside_no_time(submission, problem_set)
@@ -85,8 +109,8 @@ def collect(submission: Submission, problem_set: str, into: Path) -> Submission:
     if found and not _same_files(found[0], target):
         shutil.rmtree(target, ignore_errors=True)
         target.mkdir(parents=True)
-        for path in _regular_files(found[0]):
-            _copy(path, target / path.name)
+        for path, whole in _to_collect(found[0]):
+            _copy(path, target / path.name, whole=whole)
     if found:
         stamp(target, _timestamp(found[0]))
     return Submission(submission.student, (into / submission.student,))
@@ -102,7 +126,8 @@ def set_aside_no_time(submission: Submission, problem_set: str) -> None:
     for folder in submission.folders:
         path = folder / problem_set / RECEIPT
         if os.path.lexists(path) and instant_of(_text_of(path)) is None:
-            path.rename(path.with_name(f"no-time-{RECEIPT}"))
+            names = (path.with_name(f"no-time-{number or ''}{RECEIPT}") for number in count())
+            path.rename(next(name for name in names if not os.path.lexists(name)))
 
 
 def stage(submission: Submission, problem_set: str, released: Any, target: Path) -> HandedIn:
@@ -261,12 +286,16 @@ def _complaint(submission: Submission) -> str:
 
 
 def _among(notebooks: list[Path], problem_set: str, graded: set[str]) -> Path:
-    ours = [path for path in notebooks if _holds(path, graded)]
-    exact = [path for path in ours if _composed(path.name) == f"{problem_set}.ipynb"]
-    if len(ours) == 1 or exact:
-        return (exact or ours)[0]
+    exact = [path for path in notebooks if _composed(path.name) == f"{problem_set}.ipynb"]
+    if exact and _holds(exact[0], graded):
+        return exact[0]
+    few = len(notebooks) <= MAX_NOTEBOOKS
+    ours = [path for path in notebooks if _holds(path, graded)] if few else notebooks
+    if len(ours) == 1:
+        return ours[0]
     names = printable(", ".join(path.name for path in ours or notebooks))
-    which = "hold this problem set" if ours else "are there, none of them from this problem set"
+    which = "hold this problem set" if few else "are there"
+    which = which if ours else "are there, none of them from this problem set"
     raise Unreadable(
         f"{len(ours or notebooks)} notebooks {which} ({names}); leave one and name it {problem_set}.ipynb"
     )
@@ -332,11 +361,23 @@ def _same_files(folder: Path, copied: Path) -> bool:
     if not copied.is_dir():
         return False
     files, copies = (
-        [path for path in _regular_files(place) if path.name != RECEIPT] for place in (folder, copied)
+        [(path, whole) for path, whole in _to_collect(place) if path.name != RECEIPT]
+        for place in (folder, copied)
     )
-    return [path.name for path in files] == [path.name for path in copies] and all(
-        _same(*pair) for pair in zip(files, copies, strict=True)
+    return [path.name for path, _ in files] == [path.name for path, _ in copies] and all(
+        _same(path, other, whole=whole) for (path, whole), (other, _) in zip(files, copies, strict=True)
     )
+
+
+def _to_collect(folder: Path) -> Iterator[tuple[Path, bool]]:
+    """The files of a submission, notebooks first; and of each whether its bytes are collected, or its size alone."""
+    left = MAX_COLLECTED
+    files = sorted(_regular_files(folder), key=lambda path: path.suffix.lower() != ".ipynb")
+    for path in files[:MAX_FILES]:
+        size = path.stat().st_size
+        whole = size <= min(MAX_BYTES, left)
+        left -= size if whole else 0
+        yield path, whole
 
 
 def _timestamp(folder: Path) -> str:
@@ -353,7 +394,7 @@ def instant_of(text: str) -> datetime | None:
 
     try:
         instant: datetime | None = parse_utc(text.strip()) if text.strip() else None
-    except (ValueError, OverflowError):
+    except Exception:  # it is somebody's text, and the parser has more ways to fail than it names
         return None
     return instant
 
@@ -388,9 +429,9 @@ def _read(path: Path) -> bytes:
     return path.read_bytes()
 
 
-def _copy(path: Path, target: Path) -> None:
+def _copy(path: Path, target: Path, *, whole: bool) -> None:
     found = path.stat()
-    if found.st_size <= MAX_BYTES:
+    if whole:
         shutil.copyfile(path, target)
     else:
         with target.open("wb") as file:
@@ -398,9 +439,9 @@ def _copy(path: Path, target: Path) -> None:
     os.utime(target, ns=(found.st_atime_ns, found.st_mtime_ns))
 
 
-def _same(file: Path, copy: Path) -> bool:
-    size = file.stat().st_size
-    return size == copy.stat().st_size and (size > MAX_BYTES or filecmp.cmp(file, copy, shallow=False))
+def _same(file: Path, copy: Path, *, whole: bool) -> bool:
+    same_size = file.stat().st_size == copy.stat().st_size
+    return same_size and (not whole or filecmp.cmp(file, copy, shallow=False))
 
 
 def _composed(name: str) -> str:

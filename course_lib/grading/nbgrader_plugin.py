@@ -28,6 +28,7 @@ from course_lib.grading.intake import (
     Missing,
     Submission,
     Unreadable,
+    refusal,
     set_aside_no_time,
     stage,
     submissions_in,
@@ -116,16 +117,17 @@ class RoomExporter(NotebookExporter):
         """Stages one submission; one that can't be read is refused, or left out where an earlier one was graded."""
         student, name = submission.student, directory.assignment_id
         target = Path(self._scratch.name) / student / name / f"{name}.ipynb"
-        set_aside_no_time(submission, name)
         try:
+            set_aside_no_time(submission, name)
             handed_in = stage(submission, name, self._released, target)
         except Missing as nothing:
             self.log.warning("%s: %s", student, nothing)
-        except Unreadable as damage:
+        except Exception as error:
+            damage = refusal(error)
             if (_folder(directory, "autograded", student) / f"{name}.ipynb").is_file():
                 self.log.error("%s: %s; what was graded before stands", student, damage)
                 return
-            self._refused[student] = str(damage)
+            self._refused[student] = damage
             target.parent.mkdir(parents=True, exist_ok=True)
             target.touch()
         else:

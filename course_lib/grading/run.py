@@ -20,11 +20,11 @@ from course_lib.grading.intake import (
     HandedIn,
     Missing,
     Submission,
-    Unreadable,
     choose,
     collect,
     is_of_a_student,
     parse_submission,
+    refusal,
     repair,
     submissions_in,
 )
@@ -178,7 +178,7 @@ class _Run:
             standing: dict[str, str | None] = {}
             refused: dict[str, tuple[Status, str]] = {}
             for submission in batch:
-                student = submission.student
+                student, unit = submission.student, None
                 try:
                     handed_in = self._choose(submission)
                     entry = known.get(student)
@@ -186,9 +186,11 @@ class _Run:
                         standing[student] = handed_in.timestamp
                         self.reports[student] = self._report(student, entry)
                     else:
-                        yield self._take_in(student, handed_in, entry)
-                except (Missing, Unreadable, PermissionError) as reason:
+                        unit = self._take_in(student, handed_in, entry)
+                except Exception as reason:
                     refused[student] = _refusal(reason)
+                if unit is not None:
+                    yield unit
             self._refuse(refused, known, batch)
             standing |= dict.fromkeys(refused.keys() & known.keys())
             if standing:
@@ -296,9 +298,7 @@ class _Run:
 
 def _refusal(reason: Exception) -> tuple[Status, str]:
     """What the report says of a submission that can't be graded."""
-    if isinstance(reason, PermissionError):
-        return "unreadable", f"{reason.filename} may not be read or written"
-    return "missing" if isinstance(reason, Missing) else "unreadable", str(reason)
+    return "missing" if isinstance(reason, Missing) else "unreadable", refusal(reason)
 
 
 def _released(workspace: Workspace, problem_set: str) -> Any:

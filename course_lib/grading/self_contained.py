@@ -64,12 +64,14 @@ _MAGIC_WORDS = """
     save sc set_env sx system tb time timeit unalias unload_ext uv who who_ls whos xdel xmode
 """
 _MAGICS = frozenset(_MAGIC_WORDS.split())
+_LONGEST = 100_000  # characters of a notebook's code: reading it costs whoever grades time and memory
 # Where IPython sees other lines than Python does, or takes what begins a line for a command or a prompt.
 _LINE_ENDS = re.compile("[\r\v\f\x1c-\x1e\x85\u2028\u2029]")
-_COMMAND = re.compile(r"^\s*(?:[%!?]|>>>|\.{3,}:)|\bIn \[\d+\]:", re.MULTILINE)
+_COMMAND = re.compile(r"^[^\S\n]*(?:[%!?]|>>>|\.{3,}:)|\bIn \[\d+\]:", re.MULTILINE)
 # As the type of an argument or a result they are only named, and nobody can take them from there.
 _TYPES = frozenset(("ndarray", "Tensor"))
 _CONTEXTS = frozenset(("errstate", "no_grad"))  # what they set is set back
+_FILLED = frozenset(("zeros", "zeros_like", "ones", "ones_like", "full", "full_like"))
 _NODES = (
     ast.Module, ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop, ast.alias, ast.arguments, ast.arg,
     ast.keyword, ast.comprehension, ast.withitem, ast.FunctionDef, ast.Return, ast.Assign, ast.AugAssign,
@@ -91,6 +93,8 @@ def is_self_contained(sources: Sequence[str], tasks: Collection[str]) -> bool:
     Functions may read each other, modules and constants, but nothing that could change between two calls; and what they
     define of the `tasks` are such functions, not objects that may hold something.
     """
+    if sum(map(len, sources)) > _LONGEST:
+        return False
     cells = [_look_at(source) for source in sources if not is_fetching(source)]
     if not all(cell.harmless for cell in cells):
         return False
@@ -162,7 +166,7 @@ def _harmless(node: ast.AST) -> bool:
         return not node.decorator_list
     if isinstance(node, ast.Call):
         named = {keyword.arg for keyword in node.keywords}
-        return None not in named and ("where" not in named or "out" in named)
+        return None not in named and ("where" not in named or any(map(_is_filled, node.keywords)))
     if isinstance(node, ast.Import):
         return all(alias.name in _MODULES for alias in node.names)
     if isinstance(node, ast.ImportFrom):
@@ -186,6 +190,17 @@ def _types(tree: ast.Module) -> Iterator[ast.AST]:
         parts = list(ast.walk(annotation)) if annotation else []
         if all(isinstance(part, _NAMES_A_TYPE) for part in parts):
             yield from (part for part in parts if isinstance(part, ast.Attribute) and part.attr in _TYPES)
+
+
+def _is_filled(keyword: ast.keyword) -> bool:
+    """Whether an `out` is an array that is made there and then, and holds nothing of others' memory."""
+    made = keyword.value
+    return (
+        keyword.arg == "out"
+        and isinstance(made, ast.Call)
+        and isinstance(made.func, ast.Attribute)
+        and made.func.attr in _FILLED
+    )
 
 
 def _is_constant(node: ast.AST) -> bool:

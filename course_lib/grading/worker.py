@@ -34,7 +34,7 @@ from course_lib.grading.secret import secret_of
 from course_lib.grading.verdicts import Verdict, limits_hit, read_verdicts
 
 _LARGE = {
-    "torch": re.compile(r"^\s*(?:import|from)\s+torch\b", re.MULTILINE),
+    "torch": re.compile(r"^[^\S\n]*(?:import|from)[^\S\n]+torch\b", re.MULTILINE),
     "matplotlib": re.compile(r"\bmatplotlib\b|\bpylab\b"),
 }
 
