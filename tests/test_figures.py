@@ -165,6 +165,35 @@ def test_state_is_kept_in_the_address_and_said_once(visit: Any, name: str) -> No
     assert again.locator(f"input[type=number][data-key={key}]").input_value() == value
 
 
+ON_PAPER = """figure => {
+    const seen = selector => [...figure.querySelectorAll(selector)].filter(one => one.checkVisibility());
+    const { right } = figure.getBoundingClientRect();
+    return {
+        wide: seen("svg, .matrix, td").filter(one => one.getBoundingClientRect().right > right).length,
+        drawn: seen("svg, .matrix").length > 0,
+        title: seen(".answer-title").map(one => one.innerText),
+        table: seen("td").length > 0,
+        controls: seen("input[type=range], button:not(.cell), select, summary, .answer-foot a").length,
+    };
+}"""
+WITH_TABLE = {"attention-and-ffn", "blocks"}  # elsewhere the picture has its numbers
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [360, 1280])
+def test_figure_on_paper_is_a_picture_with_its_title(visit: Any, width: int) -> None:
+    page = visit("en.html", viewport={"width": width, "height": 900})
+    page.emulate_media(media="print")
+    page.set_viewport_size({"width": 567, "height": 900})  # what lies between the margins of a sheet
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    for name in NAMES:
+        title, table = tables.TITLES[name][1], name in WITH_TABLE
+        printed = page.locator(f"#figure-{name}").evaluate(ON_PAPER)
+        assert printed == {"wide": 0, "drawn": True, "title": [title], "table": table, "controls": 0}
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.locator("details[open]").count() == 0
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "address", ["d:NaN", "d:1e9;seed:-4", "d", "nothing:1;d:x", "q:1/1,2;k:;v:1,2,3", "%E0"]

@@ -229,6 +229,22 @@ def test_first_screen_shows_the_sentence_and_the_figure(browser: Browser, site: 
     page.close()
 
 
+def test_dark_page_is_printed_dark_on_white(browser: Browser, site: str) -> None:
+    page = Visit(browser, site, chapter("computation", "en"), **screen(1280, "dark")).page
+    page.emulate_media(media="print", color_scheme="dark")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    shades = """selector => {
+        const { color, backgroundColor } = getComputedStyle(document.querySelector(selector));
+        return [color, backgroundColor].map(text => Math.max(...text.match(/\\d+/g).slice(0, 3)));
+    }"""
+    for selector in ("article p", "article table th", "article pre"):
+        assert page.evaluate(shades, selector)[0] < 100
+    assert page.evaluate(shades, "body")[1] == 255
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    page.close()
+
+
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_tabs_switch_by_keyboard(browser: Browser, site: str, language: str) -> None:
     page = Visit(browser, site, chapter("computation", language)).page

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,19 @@ from course_lib.release import pdf
 
 ROOT = Path(__file__).resolve().parents[1]
 EDITIONS = {"ko": "한국어판", "en": "English edition"}
+# In the picture of each figure that answers, in its first state.
+DRAWN = {
+    "four-steps": "0.506",
+    "why-sqrt": "−100",
+    "score-control": "×32",
+    "attention-and-ffn": "100.7 MB",
+    "blocks": "block 4",
+}
 WORDS = {"ko": ("가중합", "Softmax over Keys"), "en": ("weighted sum", "Softmax over Keys")}
+
+
+sys.path.insert(0, str(ROOT))
+figures = import_module("book.theme.figures")
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +51,25 @@ def test_build_pdf_prints_a_tagged_and_outlined_book(editions: dict[str, PdfRead
     for word in WORDS[language]:
         assert word in text
     assert "𝑄" in text  # a formula, in the letters of mathematics
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_figures_that_answer_are_drawn_on_paper_above_their_titles(
+    editions: dict[str, PdfReader], language: str
+) -> None:
+    texts = [" ".join(page.extract_text().split()) for page in editions[language].pages]
+    assert list(DRAWN) == list(figures.TITLES)
+    for name, word in DRAWN.items():
+        title = figures.TITLES[name][LANGUAGES.index(language)]
+        assert any(word in text and title in text for text in texts), name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_no_sheet_is_empty(editions: dict[str, PdfReader], language: str) -> None:
+    lengths = [len(page.extract_text()) for page in editions[language].pages]
+    assert min(lengths) > 40, lengths.index(min(lengths)) + 1
 
 
 @pytest.mark.slow

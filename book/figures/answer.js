@@ -1,5 +1,7 @@
 // What the figures have in common: their state in the address, controls, matrices, the sentence that is read aloud.
 
+const PAPER = 600; // pixels: as wide as a page is between its margins, or a little more
+
 export class Answer extends HTMLElement {
   // A figure has `start` (its state, numbers and matrices), `fit(state)` (what may be typed), `controls()`,
   // `compute(state)` (an object with the `rows` of the table) and `draw(result)` (the picture; it returns the sentence).
@@ -11,7 +13,7 @@ export class Answer extends HTMLElement {
     this.key = this.id.replace("figure-", "");
     this.state = this.fit({ ...structuredClone(this.start), ...read(this.key, this.start) });
     this.innerHTML = `<div class="answer-controls">${this.controls()}</div><div class="answer-picture"></div>
-      <p class="answer-sentence"></p><div class="answer-foot"><details><summary>${this.word("표로 보기", "As a table")}
+      <p class="answer-sentence"></p><p class="answer-title">${this.table.caption.innerHTML}</p><div class="answer-foot"><details><summary>${this.word("표로 보기", "As a table")}
       </summary></details><a>${this.word("이 상태의 주소", "Link to this state")}</a></div>`;
     [this.picture, this.sentence] = [this.children[1], this.children[2]];
     this.querySelector("details").append(box);
@@ -19,6 +21,8 @@ export class Answer extends HTMLElement {
     // What was typed beyond the ends is put right when it is left.
     this.addEventListener("change", ({ target }) => target.dataset.key && this.show(target, true));
     this.addEventListener("click", (event) => event.target.dataset.do && this.press(event.target.dataset.do));
+    addEventListener("beforeprint", () => this.print(PAPER));
+    addEventListener("afterprint", () => this.print());
     new ResizeObserver(() => this.picture.clientWidth !== this.drawn && this.update()).observe(this.picture);
     this.update();
   }
@@ -57,8 +61,16 @@ export class Answer extends HTMLElement {
     }, 600);
   }
 
-  update() {
-    this.drawn = this.picture.clientWidth;
+  // On paper a figure is as wide as any other, whatever the screen was, and nothing of it is folded.
+  print(width) {
+    const table = this.querySelector("details");
+    if (width) [this.unfolded, table.open] = [table.open, true];
+    else table.open = this.unfolded;
+    this.update(width);
+  }
+
+  update(width = this.picture.clientWidth) {
+    this.drawn = width;
     this.result = this.compute(this.state);
     this.sentence.innerHTML = this.draw(this.result, Math.min(this.drawn || 320, 720));
     for (const input of this.querySelectorAll(".answer-controls [data-key]")) this.show(input);

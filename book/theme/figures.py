@@ -47,8 +47,11 @@ class FigureOf(SphinxDirective):
 
 
 def _add_scripts(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: object) -> None:
-    names = dict.fromkeys(app.env.metadata.get(page, {}).get("figures", []))
-    if names and app.builder.name in ("html", "dirhtml"):
+    pages = app.env.metadata if app.builder.name == "singlehtml" else [page]
+    names = dict.fromkeys(
+        name for each in pages for name in app.env.metadata.get(each, {}).get("figures", [])
+    )
+    if names and app.builder.format == "html":
         # What a figure imports is asked for at once, and not after the figure has come.
         context["metatags"] = context.get("metatags", "") + head(
             names, lambda file: context["pathto"](f"{SERVED}/{file}", 1)

@@ -20,10 +20,11 @@ BROWSERS = (
     "google-chrome",
     "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
 )
-# The last two wait for figures that scripts draw, and leave out the date and address on each sheet.
+# The last three: let the page load its figures' scripts from beside it, wait for what these draw, and leave out the
+# date and address on each sheet.
 PRINT = ("--headless", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
-         "--disable-sync", "--generate-pdf-document-outline", "--virtual-time-budget=20000",
-         "--no-pdf-header-footer")  # fmt: skip
+         "--disable-sync", "--generate-pdf-document-outline", "--allow-file-access-from-files",
+         "--virtual-time-budget=20000", "--no-pdf-header-footer")  # fmt: skip
 PATIENCE = 300  # seconds, for a browser that hangs
 DATE = re.compile(rb"(?<=Date \(D:)\d{14}[+-]\d\d'\d\d'(?=\))")
 # Links to where Sphinx had written the page: in print they would name folders of this machine, and lead nowhere.

@@ -20,3 +20,8 @@ const stopAtWideEquations = () => {
 };
 addEventListener("load", stopAtWideEquations);
 addEventListener("resize", stopAtWideEquations);
+
+// Paper is white, whatever the screen was.
+const { dataset: look } = document.documentElement;
+addEventListener("beforeprint", () => { [look.onScreen, look.theme] = [look.theme, "light"]; });
+addEventListener("afterprint", () => { look.theme = look.onScreen; });
