@@ -44,6 +44,10 @@ CUT_OFF = """() => {
 }"""
 
 
+SCROLLED = """[...document.querySelectorAll("div.math")]
+    .filter(equation => equation.scrollWidth > equation.clientWidth).length"""
+
+
 @pytest.fixture(scope="module")
 def site() -> Iterator[str]:
     build_site(read_course(ROOT))
@@ -67,6 +71,7 @@ def test_page_loads_cleanly_and_fits(
         folded.evaluate("element => element.open = true")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert page.evaluate(CUT_OFF) == []
+    assert page.evaluate(SCROLLED) <= (width == 360)  # the Jacobian in full, and a bound
     assert page.evaluate("document.documentElement.lang") == language
     assert page.evaluate("document.documentElement.dataset.theme") == scheme
     assert bool(page.locator("article math").count()) is has_formulas(language, name)
