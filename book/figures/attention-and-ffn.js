@@ -68,9 +68,9 @@ class AttentionAndFfn extends Answer {
     const curve = range(41).map((step) => (step * d) / 10).map((at) => `${x(at)},${y(8 * at * d * d + 4 * at * at * d)}`).join(" ");
     const ticks = range(5).map((times) => words(x(times * d), bottom + 16, times ? `${times === 1 ? "" : times}d` : "0", 'class="middle faint"')).join("");
     const within = Math.min(n, 4 * d);
-    const title = this.word("FLOPs — 가로는 n", "FLOPs — across: n");
+    const title = this.word("FLOPs — 가로는 n", "FLOPs as n grows");
     return svg(width, 204, title, `${words(0, 14, title, 'class="bold"')}<path class="axis" d="M${left} ${bottom}H${right}"/>${ticks}
-      <path class="mark" d="M${x(2 * d)} ${y(32 * d ** 3)}V${bottom}"/>${words(x(2 * d) - 6, y(32 * d ** 3) - 8, "n = 2d", 'class="end"')}
+      <path class="mark" d="M${x(2 * d)} ${y(32 * d ** 3)}V${bottom}"/>${words(x(2 * d) + 6, bottom - 8, "n = 2d")}
       <polyline class="line weight" points="${curve}"/><path class="line way1" d="M${x(0)} ${y(0)}L${x(4 * d)} ${y(64 * d ** 3)}"/>
       <path class="mark" d="M${x(within)} 22V${bottom}"/>${words(x(within) + 5, 34, n > 4 * d ? `n = ${n} →` : `n = ${n}`, n > 2 * d ? `class="end" dx="-10"` : "")}
       ${words(right + 8, y(96 * d ** 3) + 4, "Attention")}${words(right + 8, y(64 * d ** 3) + 4, "FFN")}`);

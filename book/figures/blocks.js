@@ -55,8 +55,8 @@ class Blocks extends Answer {
     const output = last.output.map(number).join(", ");
     const facts = `m = ${number(last.m)}, Z = ${number(last.z)}`;
     const end = step === count;
-    return this.word(`Block ${step}/${count}: ${facts}. 이때까지의 합에 <b>${number(last.factor)}</b>을 곱했다. ${end ? "다 읽은 output은" : "지금까지의 몫은"} [${output}]이다.`,
-      `Block ${step} of ${count}: ${facts}. What had been summed was multiplied by <b>${number(last.factor)}</b>. ${end ? "The output is" : "The quotient so far is"} [${output}].`);
+    return this.word(`Block ${step}/${count}: ${facts}. 이때까지의 합에 곱한 수는 <b>${number(last.factor)}</b>이다. ${end ? "다 읽은 output은" : "지금까지의 몫은"} [${output}]이다.`,
+      `Block ${step} of ${count}: ${facts}. The sum so far was multiplied by <b>${number(last.factor)}</b>. ${end ? "The output is" : "The quotient so far is"} [${output}].`);
   }
 
   row(width) {

@@ -91,7 +91,7 @@ class FourSteps extends Answer {
       const [best, shown] = [row.indexOf(Math.max(...row)), aligned(O[i]).join(", ")];
       const query = `Query ${i + 1}`;
       if (!sum(row)) return this.word(`${query}: 볼 수 있는 Key가 없어 output은 0이다.`, `${query} may see no Key: its output is 0.`);
-      return this.word(`${query}: Key ${best + 1}의 비중이 ${aligned(row)[best]}로 가장 크고, output은 [${shown}]이다.`,
+      return this.word(`${query}: Key ${best + 1}의 비중이 가장 크고(${aligned(row)[best]}), output은 [${shown}]이다.`,
         `${query} gives Key ${best + 1} the largest weight, ${aligned(row)[best]}; its output is [${shown}].`);
     }).join(" ");
   }
@@ -126,7 +126,7 @@ class FourSteps extends Answer {
     const typed = (key, letter, part) => (i, j) => `<input type="number" step="any" class="cell" data-key="${key}" data-at="${i} ${j}"
       data-part="${part(i, j)}" style="--tint:10%" aria-label="${letter}${index(i + 1)}${index(j + 1)}">`;
     const seen = (i, j) => `<input type="checkbox" class="cell sees" data-key="m" data-at="${i} ${j}" data-part="q${i}"
-      aria-label="${this.word(`Query ${i + 1}이 Key ${j + 1}을 본다`, `Query ${i + 1} may see Key ${j + 1}`)}">`;
+      aria-label="${this.word(`Query ${i + 1}의 Key ${j + 1} 보기`, `Query ${i + 1} may see Key ${j + 1}`)}">`;
     holder.innerHTML = matrix("Q", "query", [n_q, d_k], ["n_q", "d_k"], typed("q", "Q", (i) => `q${i}`)) +
       matrix("K", "key", [n_k, d_k], ["n_k", "d_k"], typed("k", "K", () => "k")) +
       matrix("V", "value", [n_k, d_v], ["n_k", "d_v"], typed("v", "V", (i, j) => `v${j}`)) +

@@ -12,8 +12,8 @@ class ScoreControl extends Answer {
 
   controls() {
     return `<div class="row">${this.slider("t", this.word("norm을 몇 배로", "Norms times"), 1, MOST, { step: 0.5 })}
-      ${this.slider("gain", this.word("QK Norm의 gain", "Gain of QK Norm"), 0.25, 8, { step: 0.25 })}
-      ${this.slider("cap", this.word("Soft-cap의 c", "c of Soft-cap"), 5, 100, { step: 5 })}
+      ${this.slider("gain", this.word("QK Norm의 gain", "QK Norm gain"), 0.25, 8, { step: 0.25 })}
+      ${this.slider("cap", this.word("Soft-cap의 c", "Soft-cap c"), 5, 100, { step: 5 })}
       ${this.button("again", this.word("다시 뽑기", "Draw again"))}</div>`;
   }
 
@@ -56,7 +56,7 @@ class ScoreControl extends Answer {
       this.panel(title, logits[place], weights[place], bounds[place], p[place], (width < 560 ? width / 2 : width / 4) - 10)).join("")}</div>`;
     const shown = logits.map((row) => `<b>${number(largest(row))}</b>`);
     return this.word(`norm을 ${this.state.t}배로 하면 가장 큰 |logit|은 Scaling만 하면 ${shown[1]}, QK Norm을 거치면 ${shown[2]}, Soft-cap을 거치면 ${shown[3]}이다.`,
-      `With norms times ${this.state.t}, the largest |logit| is ${shown[1]} after Scaling alone, ${shown[2]} with QK Norm, ${shown[3]} with Soft-cap.`);
+      `With norms ${this.state.t} times as large, the largest |logit| is ${shown[1]} after Scaling alone, ${shown[2]} with QK Norm, ${shown[3]} with Soft-cap.`);
   }
 
   growth(names, width) {

@@ -133,7 +133,8 @@ class Number(_Check):
 
     def drawn(self, question: list[nodes.Node], parts: list[part]) -> list[nodes.Node]:
         identity, digits = f"{self.options['name']}-number", self.options.get("digits", 0)
-        label = _("Your number, to %s decimals") % digits if digits else _("Your number, a whole one")
+        many = _("Your number, to %s decimals") % digits if digits > 1 else _("Your number, to one decimal")
+        label = many if digits else _("Your number, a whole one")
         field = _tag("input", type="text", inputmode="decimal", autocomplete="off", size="8", id=identity,
                      data_digits=str(digits))  # fmt: skip
         asked = _tag("div", _words("label", label, for_=identity), field, classes="field")
