@@ -414,6 +414,20 @@ def test_collect_command_prints_and_writes_what_came(
     assert report["missing"] == ["student-002", "student-003", "student-004", "student-005"]
 
 
+def test_collect_command_calls_nobody_late_who_got_more_time_afterwards(
+    course: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(course.root)
+    monkeypatch.delenv("COURSE_ROOT", raising=False)
+    (tmp_path / "all.zip").write_bytes(zip_bytes(("onestudent_LATE_101_9001_mini.ipynb", b"one")))
+    for late in (True, False):
+        with pytest.raises(SystemExit):
+            cli.main(["collect", "mini", str(tmp_path / "all.zip")])
+        assert ("counted as one second: student-001." in capsys.readouterr().out) is late
+        with (course.root / "course.toml").open("a") as settings:
+            settings.write('[extensions]\nstudent-001 = { mini = "2 days" }\n')
+
+
 def test_zip_of_the_tests_is_what_others_read() -> None:
     with zipfile.ZipFile(io.BytesIO(zip_bytes(("학생둘.ipynb", b"x")))) as archive:
         assert archive.namelist() == ["학생둘.ipynb"]
