@@ -94,6 +94,8 @@ HARMLESS = {
         "`</pre><script>alert(1)</script>`",
         "</main></body><script>alert(1)</script>",
         "\ue0000\ue001<b onclick=alert(1)>x</b>",
+        "$x\\;y$ <a title='&#xe000;0&#xe001;'>x</a>",
+        f"$x\\;y$ ![$x\\;y$](data:image/png;base64,{PNG})",
     ],
 )
 def test_page_holds_no_script_and_asks_for_nothing(evil: str) -> None:
@@ -119,9 +121,9 @@ def test_page_holds_no_script_and_asks_for_nothing(evil: str) -> None:
             note=evil,
         )
     )
-    assert set(seen.tags) - HARMLESS <= {"math", "mtext", "mo", "mi", "mn", "mrow"}
+    assert set(seen.tags) - HARMLESS <= {"math", "mtext", "mo", "mi", "mn", "mrow", "mspace"}
     for tag, name, value in seen.attributes:
-        assert not name.startswith("on")
+        assert re.fullmatch(r"(?!on)[a-z-]+", name), name
         assert name not in ("style", "srcset", "action", "formaction")
         if name in ("href", "src"):
             assert value.startswith(("#", "data:image/png;base64,")), (tag, value)
@@ -188,6 +190,21 @@ def test_page_is_made_in_bounded_time(text: str) -> None:
     start = time.monotonic()
     shown(v4.new_markdown_cell(text), v4.new_markdown_cell(f"${text[:1900]}$"), code(text))
     assert time.monotonic() - start < 10
+
+
+def test_page_shows_a_formula_once_however_often_it_is_asked_for() -> None:
+    formula = "$\\frac{1}{2}" + "x" * 1900 + "$"
+    once, often = (
+        len(shown(v4.new_markdown_cell(formula + more))) for more in ("", "&#xe000;0&#xe001;" * 2500)
+    )
+    assert often < once + 1000
+
+
+def test_page_shows_so_much_source_and_no_more() -> None:
+    cells = [v4.new_markdown_cell("**a** " * 8000) for _ in range(100)] + [
+        code("x = 1\n" * 8000) for _ in range(100)
+    ]
+    assert len(shown(*cells)) < 40 * feedback_page.MAX_PAGE
 
 
 def test_page_says_marks_comments_and_what_waits() -> None:

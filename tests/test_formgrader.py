@@ -25,6 +25,10 @@ pytestmark = pytest.mark.slow
 
 DOUBLE = "def double(x):\n    return 2 * x"
 MEAN = "def mean(x, axis=-1):\n    return x.mean(axis=axis)"
+EVIL = (
+    "<script>taken = 1</script> <svg onload='taken = 2'></svg> <img src='x' onerror='taken = 3'> $a<b$ "
+    "<input class='score' id='double' value='3'> <div style='position:fixed;inset:0'>over all</div>"
+)
 SHOTS = os.environ.get("SHOTS")  # a folder for pictures, to look at
 
 
@@ -37,7 +41,12 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
 def submitted(course: Course) -> Path:
     submitted = course.root / "handed-in"
     hand_in(
-        course, submitted, "student-001", double_solution=DOUBLE, mean_solution=MEAN, why="It **averages**."
+        course,
+        submitted,
+        "student-001",
+        double_solution=DOUBLE,
+        mean_solution=MEAN,
+        why=f"It **averages**. {EVIL}",
     )
     hand_in(course, submitted, "student-002", double_solution="def double(x):\n    return 3 * x")
     hand_in(course, submitted, "student-003").write_bytes(b"{")
@@ -171,6 +180,22 @@ def test_a_mark_by_hand_in_formgrader_is_in_the_report(
     page.goto(f"{formgrader}/manage_submissions/mini")
     expect(page.locator("tr", has_text="student-001")).to_contain_text("7 / 7.5")
     shoot(page, "submissions-after")
+
+
+def test_formgrader_runs_nothing_of_a_submission(formgrader: str, page: Page, workspace: Path) -> None:
+    """Its page has all the rights of whoever marks."""
+    said: list[str] = []
+    page.on("request", lambda request: said.append(request.url))
+    page.goto(f"{formgrader}/submissions/{submission_of('student-001', workspace)}/")
+    expect(page.locator("body")).to_contain_text("It averages.")
+    expect(page.locator("body")).to_contain_text("$a<b$")
+    page.wait_for_timeout(1_000)
+    assert page.evaluate("typeof taken") == "undefined"
+    assert (
+        page.locator(".rendered_html").locator("input, svg, script, img, [style], [id], [class]").count() == 0
+    )
+    expect(page.locator("input.score")).to_have_count(3)
+    assert not [url for url in said if url.endswith("/x")]
 
 
 def test_formgrader_grades_and_gives_feedback_through_the_rooms(

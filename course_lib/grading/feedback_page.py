@@ -25,7 +25,7 @@ from course_lib.grading.plain import plain_text
 
 MAX_SOURCE = 50_000  # characters of one cell that are shown
 MAX_TEXT = 20_000  # of one output
-MAX_PAGE = 400_000  # of all outputs of a page together
+MAX_PAGE = 400_000  # of all outputs of a page together, and of all sources
 MAX_PICTURE = 3 * 2**20  # characters of one picture, as base64
 MAX_PICTURES = 12 * 2**20  # of all pictures of a page
 MAX_FORMULA = 2_000
@@ -94,7 +94,7 @@ class _Room:
 
     def __init__(self, cut: str) -> None:
         self.cut = cut
-        self.text = MAX_PAGE
+        self.text = self.sources = MAX_PAGE
         self.pictures = MAX_PICTURES
 
     def take(self, text: str) -> str:
@@ -102,6 +102,12 @@ class _Room:
         most = min(MAX_TEXT, self.text)
         self.text -= min(len(text), most)
         return text if len(text) <= most else f"{text[:most]}\n{self.cut}"
+
+    def source(self, text: str) -> str:
+        """As much of a cell's source as may be shown; cut off, it ends in the words that say so."""
+        most = min(MAX_SOURCE, self.sources)
+        self.sources -= min(len(text), most)
+        return text if len(text) <= most else f"{text[:most]}\n\n{self.cut}"
 
     def picture(self, data: str) -> bool:
         """Whether a picture may be shown."""
@@ -177,15 +183,16 @@ def _plain(text: str) -> str:
 
 def _code(source: str, room: _Room) -> Markup:
     source = _plain(source)
-    if len(source) > MAX_SOURCE:
-        return Markup("<pre>{}\n{}</pre>").format(source[:MAX_SOURCE], room.cut)
+    shown = room.source(source)
+    if shown != source:
+        return Markup("<pre>{}</pre>").format(shown)
     pygments = importlib.import_module("pygments")  # untyped
     lexer = importlib.import_module("pygments.lexers").PythonLexer()
     formatter = importlib.import_module("pygments.formatters").HtmlFormatter()
     return Markup(pygments.highlight(source, lexer, formatter))
 
 
-_TAGS = {
+TAGS = {
     "a", "abbr", "b", "blockquote", "br", "code", "dd", "del", "details", "div", "dl", "dt", "em", "h1", "h2", "h3",
     "h4", "h5", "h6", "hr", "i", "img", "kbd", "li", "ol", "p", "pre", "s", "small", "span", "strong", "sub", "summary",
     "sup", "table", "tbody", "td", "th", "thead", "tr", "u", "ul",
@@ -195,15 +202,14 @@ _TAGS = {
 def _prose(source: str, attachments: Any, room: _Room) -> Markup:
     """Markdown as HTML that can't run, load or cover anything; formulas as MathML."""
     formulas: list[str] = []
-    text = _plain(source)
-    text = text if len(text) <= MAX_SOURCE else f"{text[:MAX_SOURCE]}\n\n{room.cut}"
+    text = room.source(_plain(source))
     try:
         dirty = _markdown(formulas)(text)
     except RecursionError:
         dirty = f"<pre>{html.escape(text)}</pre>"
     clean = nh3.clean(
         str(dirty),
-        tags=_TAGS,
+        tags=TAGS,
         attributes={"a": {"href", "title"}, "img": {"src", "alt"}, "td": {"align"}, "th": {"align"}},
         url_schemes={"http", "https", "mailto", "attachment"},
         attribute_filter=lambda tag, name, value: _attribute(tag, name, value, attachments, room),
@@ -212,9 +218,9 @@ def _prose(source: str, attachments: Any, room: _Room) -> Markup:
 
 
 def _attribute(tag: str, name: str, value: str, attachments: Any, room: _Room) -> str | None:
-    """An attribute as it may stay: of pictures only those that the cell itself carries."""
+    """An attribute as it may stay: of pictures only those that the cell itself carries, and nothing with a formula."""
     if (tag, name) != ("img", "src"):
-        return value
+        return _FORMULA.sub("", value)
     bundle = attachments.get(value.removeprefix("attachment:"), {}) if isinstance(attachments, dict) else {}
     found = (
         [_picture(kind, bundle.get(kind), room) for kind in _BEGINNINGS] if isinstance(bundle, dict) else []
@@ -242,7 +248,10 @@ def _markdown(formulas: list[str]) -> Any:
 
 
 def _formula(formulas: list[str], number: int) -> str:
-    return formulas[number] if number < len(formulas) else ""
+    """A formula, once: who writes what stands for one (as an entity) could show it thousands of times."""
+    found = formulas[number] if number < len(formulas) else ""
+    formulas[number : number + 1] = [""] * bool(found)
+    return found
 
 
 _OPENS = re.compile(r"\\[lu][A-Za-z]*|\\\{|[(\[⟨⟦⟬⟮⌈⌊⌜⌞⎰⦃⦅⦇⦉⟅⦗（［｛]")

@@ -280,6 +280,8 @@ def _complaint(submission: Submission) -> str:
         return f"two folders have this student's id, written in two ways ({both}); leave one of them"
     if set(submission.student) & set("[]*?"):
         return "nbgrader takes the signs [ ] * ? in a student's id for a pattern; rename the folder"
+    if set(submission.student) & set('<>"'):
+        return "nbgrader takes the signs < > \" in a student's id for HTML; rename the folder"
     if _composed(names[0]) != submission.student or len(submission.student) > MAX_ID:
         return f"the folder's name {ascii(names[0])[:200]} can't be a student's id; rename the folder"
     return ""

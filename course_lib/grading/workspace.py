@@ -109,12 +109,14 @@ def set_up(config: Any, *, course: Path, workspace: Path) -> None:
 
     `nbgrader autograde` examines in the two rooms there, like `course grade`.
     """
+    from course_lib.grading import formgrader_page
     from course_lib.grading.nbgrader_plugin import install
 
     course, workspace = course.resolve(), workspace.resolve()
     os.environ.setdefault("COURSE_ROOT", str(course))  # kernels that nbgrader starts find the bank by it
     _configure(config, root=workspace, derived=course / "_build" / "nbgrader")
     install(config, course)
+    formgrader_page.install(config)
 
 
 def _configure(config: Any, *, root: Path, derived: Path) -> None:
