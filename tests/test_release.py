@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -24,7 +23,6 @@ from course_lib.course import Course, CourseError, find_course
 from course_lib.grading.bank import Bank, load_bank, visible_cases
 from course_lib.grading.fetching import fetching_source, is_fetching
 from course_lib.grading.notebook import read_notebook, write_notebook
-from course_lib.grading.sample import source_as
 from course_lib.release.cells import solution_source, source_notebook
 from course_lib.release.notebooks import is_current, release, require_bank, stale
 from course_lib.release.public_tree import copy_exercises
@@ -553,61 +551,6 @@ def real_problem_sets() -> list[str]:
     return find_course(ROOT).problem_sets
 
 
-def private_lines(bank: Bank) -> set[str]:
-    """The lines of solutions, mistakes and other right answers, and of the hidden cells."""
-    sources = [solution_source(task).split("### BEGIN SOLUTION")[1] for task in bank.tasks]
-    for task in bank.tasks:
-        functions = [*(mistake.function for mistake in task.mistakes), *task.right_answers]
-        sources += [source_as(function, "f") for function in functions]
-    lines = {line.strip() for source in sources for line in source.splitlines()}
-    return {
-        line
-        for line in lines
-        if len(line) > 8 and not line.startswith(("def ", '"""', "#", "import ", "from "))
-    }
-
-
-def public_text() -> str:
-    files = [*ROOT.glob("course_lib/**/*.py"), *ROOT.glob("book/**/*.md"), ROOT / "README.md"]
-    return "\n".join(path.read_text(encoding="utf-8") for path in files)
-
-
-def leaks(bank: Bank, exercise: Path) -> list[str]:
-    """What an exercise gives away, one line each."""
-    raw = (exercise / f"{bank.name}.ipynb").read_text(encoding="utf-8")
-    notebook = json.loads(raw)
-    with np.load(exercise / "cases.npz", allow_pickle=False) as arrays:
-        data = arrays["tasks"].tobytes().decode()
-    text = "\n".join("".join(cell["source"]) for cell in notebook["cells"]) + data
-    public = public_text()
-    found = [line for line in private_lines(bank) if line in text and line not in public]
-    found += [f"file {path.name}" for path in exercise.iterdir() if path.name not in allowed_files(bank)]
-    found += [word for word in ("BEGIN", "SOLUTION", "HIDDEN", "grading", "mark(") if word in raw]
-    for cell in notebook["cells"]:
-        found += [f"output of {cell['id']}"] * bool(cell.get("outputs") or cell.get("execution_count"))
-        found += [f"attachment of {cell['id']}"] * bool(cell.get("attachments"))
-        found += [f"metadata of {cell['id']}"] * bool(
-            set(cell["metadata"]) - {"nbgrader", "deletable", "editable"}
-        )
-    for written in bank.written:
-        found += [
-            t for t in (written.model_answer.ko, written.model_answer.en, written.rubric.en) if t in text
-        ]
-    return found
-
-
-def allowed_files(bank: Bank) -> set[str]:
-    return {f"{bank.name}.ipynb", "cases.npz", "requirements.txt", WHEEL, ".ipynb_checkpoints"}
-
-
-@pytest.mark.parametrize("language", ["ko", "en"])
-@pytest.mark.parametrize("problem_set", real_problem_sets())
-def test_exercises_give_nothing_away(problem_set: str, language: str) -> None:
-    bank = load_bank(ROOT / "solutions" / problem_set)
-    assert len(private_lines(bank)) > 20
-    assert leaks(bank, ROOT / "exercises" / language / problem_set) == []
-
-
 @pytest.mark.parametrize("problem_set", real_problem_sets())
 def test_check_says_of_every_mistake_what_is_wrong_and_nothing_on_stderr(
     problem_set: str, capfd: pytest.CaptureFixture[str]
@@ -628,25 +571,6 @@ def test_check_says_of_every_mistake_what_is_wrong_and_nothing_on_stderr(
                 # What is further to the right is a line of the student's own code.
                 sentences = [line for line in said.out.splitlines() if not line.startswith(10 * " ")]
                 assert not [line for line in sentences if line.endswith(":")]
-
-
-@pytest.mark.parametrize(
-    "leak",
-    [
-        lambda cell, bank: cell.update(source=solution_source(bank.task("double"))),
-        lambda cell, bank: cell.update(source="total = x.sum(axis=axis)"),
-        lambda cell, bank: cell.update(source='mark("mini", "double", double)'),
-        lambda cell, bank: cell.update(execution_count=3),
-        lambda cell, bank: cell.metadata.update(answer="2 * x"),
-    ],
-)
-def test_leaks_are_found(course: Course, bank: Bank, leak: Callable[[Any, Bank], None]) -> None:
-    exercise = course.exercises / "en" / "mini"
-    assert leaks(bank, exercise) == []
-    notebook = read_notebook(exercise / "mini.ipynb")
-    leak(cell_of(notebook, "double-solution"), bank)
-    write_notebook(notebook, exercise / "mini.ipynb")
-    assert leaks(bank, exercise) != []
 
 
 STATED = {

@@ -188,7 +188,13 @@ def call_by_hand(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Ten
 
 # Torch warns of the caches of array_api_compat, and of a part of its own.
 @pytest.mark.filterwarnings("ignore:Dynamo detected a call:UserWarning", "ignore::DeprecationWarning")
-@every_way
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param(options, id=name, marks=[] if name == "plain" else pytest.mark.slow)
+        for name, options in OPTIONS.items()
+    ],
+)
 def test_compiled_attention_gives_the_same(options: dict[str, Any]) -> None:
     torch.compiler.reset()
     inputs = qkv(2)
