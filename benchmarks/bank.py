@@ -3,13 +3,14 @@
 A *false accept* is a named mistake that keeps a part its bank says it loses; a *false reject* is a right answer (the
 reference among them) that loses a part. Both are counted over the cases that students see and over hidden ones, drawn
 as grading draws them. A mistake is *diagnosed* where the check that students have names it, and no other, to its
-author. The *slowest check* is the longest that the students' check took for any of these answers, the first included,
-in seconds. Exit status 1 where a false accept or a false reject exists.
+author. The *slowest check* is the longest that the students' check took for any of these answers, the first included.
+Exit status 1 where a false accept or a false reject exists.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import sys
 import tempfile
 import time
@@ -55,6 +56,7 @@ def main() -> int:
     arguments.add_argument("sets", nargs="*", default=find_course(ROOT).problem_sets)
     arguments.add_argument("--draws", type=int, default=DRAWS, help="hidden draws of each task")
     given = arguments.parse_args()
+    importlib.import_module("torch")  # in a notebook its cell loads it, before the check
     banks = [load_bank(ROOT / "solutions" / name) for name in given.sets]
     measured = {bank.name: measure(bank, given.draws) for bank in banks}
     console = Console(width=120)

@@ -981,6 +981,20 @@ ATTENTION = Task(
             DIVIDED_BY_SCALE,
             frozenset({"scale"}),
         ),
+        Mistake(
+            variant(
+                attention,
+                "scaled_twice_after_the_mask",
+                ("1 / np.sqrt(q.shape[-1]) if scale is None else scale", "1.0 if scale is None else scale"),
+                ("np.swapaxes(k, -1, -2) * scale", "np.swapaxes(k, -1, -2) / np.sqrt(q.shape[-1])"),
+                ("    highest =", "    logits = logits * scale\n    highest ="),
+            ),
+            Text(
+                f"{SCALED_TWICE.ko} 게다가 mask 뒤에 곱하면 scale=0 일 때 0 × (−∞) = NaN입니다.",
+                f"{SCALED_TWICE.en} And multiplied after the mask, 0 × (−∞) is NaN for scale=0.",
+            ),
+            frozenset({"scale"}),
+        ),
     ),
     right_answers=(attention_by_loops, attention_by_einsum, attention_in_torch, attention_in_steps),
 )

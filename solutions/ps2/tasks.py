@@ -261,16 +261,13 @@ SCORE_VARIANCES = Task(
             ),
             WITH_VALID,
         ),
-        Mistake(
-            variant(
-                score_variances,
-                "missing_pairs_multiplied",
-                ("np.where(valid, products, 0.0)", "(products * valid)"),
-                ("np.where(valid, (products - mean) ** 2, 0.0)", "((products - mean) ** 2 * valid)"),
-            ),
+        *alone_and_over_n(
+            "missing_pairs_as_nan",
+            ("    if valid is None:\n        valid", "    if True:\n        valid"),
             Text(
-                "valid 를 곱했습니다. 빠진 자리의 NaN은 0 을 곱해도 NaN입니다. np.where 로 고르세요.",
-                "This multiplies by valid. NaN in a missing place stays NaN when multiplied by 0. Select with np.where.",
+                "빠진 쌍의 NaN이 결과에 남았습니다: valid 를 쓰지 않았거나 곱했습니다. NaN은 0 을 곱해도 NaN이니 np.where 로 고르세요.",
+                "NaN of missing pairs is left in the result: valid is not used, or multiplied. NaN stays NaN when multiplied by 0: "
+                "select with np.where.",
             ),
             WITH_VALID,
         ),
@@ -405,6 +402,25 @@ SCORE_VARIANCES = Task(
             ),
             SET_BY_INDEX,
             frozenset({"one"}),
+        ),
+        Mistake(
+            variant(
+                score_variances,
+                "missing_pairs_in_the_deviations_unguarded",
+                (
+                    "np.where(valid, (products - mean) ** 2, 0.0)",
+                    "((np.where(valid, products, 0.0) - mean) ** 2)",
+                ),
+                ("np.maximum(count, 1)", "count"),
+                ("np.where(count > 1, squares / np.maximum(count - 1, 1), np.nan)", "squares / (count - 1)"),
+            ),
+            Text(
+                "빠진 쌍을 평균에서는 뺐지만, 제곱의 합에는 (0 − 평균)² 이 남았습니다: 평균을 뺀 다음에 np.where 로 고르세요. "
+                "쌍이 둘보다 적은 실험은 np.nan 으로 따로 정하세요.",
+                "Missing pairs are left out of the mean, but each leaves (0 − mean)² in the sum of squares: select with np.where after the "
+                "mean is subtracted. Settle experiments with fewer than two pairs apart: np.nan.",
+            ),
+            WITH_VALID,
         ),
     ),
     right_answers=(

@@ -362,6 +362,12 @@ def first_of_the_tied(logits, factors):
     return np.where(np.isinf(factors).reshape(-1, *[1] * logits.ndim), first & ~np.isneginf(logits), weights)
 
 
+def factors_for_one_matrix(logits, factors):
+    multiplied = factors[:, None, None] * logits
+    exponentials = np.exp(multiplied - multiplied.max(axis=-1, keepdims=True))
+    return exponentials / exponentials.sum(axis=-1, keepdims=True)
+
+
 def sharpened_in_place(logits, factors):
     results = []
     for factor in factors:
@@ -680,6 +686,16 @@ SHARPEN = Task(
                 "−∞ == −∞ is True.",
             ),
             frozenset({"masked"}),
+        ),
+        Mistake(
+            factors_for_one_matrix,
+            Text(
+                "factors[:, None, None] 은 행렬 하나에만 맞고, ∞ × 0, ∞ − ∞, 0 × (−∞) 가 NaN입니다. batch 축이 몇 개든 되게 배수마다 따로 "
+                "계산하고, 극한과 가려진 자리를 따로 다루세요.",
+                "factors[:, None, None] fits a single matrix only, and ∞ × 0, ∞ − ∞ and 0 × (−∞) are NaN. Compute factor by factor, "
+                "whatever the batch axes, and treat the limit and masked places apart.",
+            ),
+            frozenset({"batches", "limit", "masked"}),
         ),
     ),
     right_answers=(
