@@ -25,7 +25,9 @@ from course_lib.release.public_tree import write_public_tree
 
 ROOT = Path(__file__).parents[1]
 PAGE = '<html><body><h1 id="one">One</h1><a href="{link}">there</a></body></html>'
-REMEDY = re.compile(r"(Run: course release|See: pytest \S+|[A-Z][\w /]+ and try again\.)$")
+REMEDY = re.compile(
+    r"(Run: course release|Correct (solutions|book)/, and see: pytest \S+|[A-Z][\w /]+ and try again\.)$"
+)
 
 
 @pytest.fixture(scope="module")
@@ -266,7 +268,7 @@ def plant_staleness(course: Course) -> None:
         (plant_other_languages, "The gate 'parity' does not pass: tests/test_parity.py::test_it"),
         (
             plant_nothing_to_run,
-            "The gate 'bank' does not pass: no test was run. See: pytest tests/test_bank.py",
+            "The gate 'bank' does not pass: no test was run. Correct solutions/, and see: pytest tests/test_bank.py",
         ),
         (plant_no_test, "The gate 'parity' does not pass: tests/test_parity.py is missing"),
         (plant_leak, r"The gate 'leaks' does not pass: site/notes.txt: a line of mean \(mini\)"),

@@ -110,8 +110,8 @@ def _fill(course: Course, draft: Path, progress: Say) -> dict[str, str]:
 
     steps: list[tuple[str, Callable[[], str | None]]] = [
         ("staleness", lambda: gates.require_up_to_date(course)),
-        ("bank", lambda: gates.require_tests(course, "bank", "tests/test_bank.py")),
-        ("parity", lambda: gates.require_tests(course, "parity", "tests/test_parity.py")),
+        ("bank", lambda: gates.require_tests(course, "bank", "tests/test_bank.py", "solutions/")),
+        ("parity", lambda: gates.require_tests(course, "parity", "tests/test_parity.py", "book/")),
         ("the site", lambda: _copy_site(course, draft / "site")),
         ("links", lambda: gates.require_links(draft / "site", course.address("ko"))),
         ("kits", lambda: _write_kits(course, draft)),

@@ -25,8 +25,8 @@ def require_up_to_date(course: Course) -> str:
     return f"{len(course.problem_sets)} problem sets up to date"
 
 
-def require_tests(course: Course, gate: str, file: str) -> str:
-    """A gate that is a file of tests: of the bank, of both languages' parity."""
+def require_tests(course: Course, gate: str, file: str, tested: str) -> str:
+    """A gate that is a file of tests: of the bank in solutions/, of both languages' parity in book/."""
     if not (course.root / file).is_file():
         raise CourseError(f"The gate '{gate}' does not pass: {file} is missing. Put it back and try again.")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not slow", file]
@@ -34,7 +34,9 @@ def require_tests(course: Course, gate: str, file: str) -> str:
     if done.returncode:
         failed = re.findall(r"^(?:FAILED|ERROR) (.*)$", done.stdout, re.M)
         failed = failed or [done.stderr.strip()[-200:] or "no test was run"]
-        raise CourseError(f"The gate '{gate}' does not pass: {_some(failed)}. See: pytest {file}")
+        raise CourseError(
+            f"The gate '{gate}' does not pass: {_some(failed)}. Correct {tested}, and see: pytest {file}"
+        )
     counted = re.search(r"(\d+) passed", done.stdout)
     return f"{counted[1] if counted else 0} tests passed"
 
