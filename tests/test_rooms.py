@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pwd
+import re
 import shutil
 import signal
 import subprocess
@@ -12,6 +13,7 @@ import sysconfig
 import tempfile
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,6 +30,7 @@ from course_lib.grading.notebook import new_cell, new_notebook
 from course_lib.grading.plain import error_name, picture, plain_line, plain_text, type_name
 from course_lib.grading.rooms import Call, Ended, Lost, Room, RoomError, Seat, TooLong, TooMuch
 from course_lib.grading.student_room.walls import Limits as RoomLimits
+from course_lib.grading.usage import _bytes
 from course_lib.grading.verdicts import LIMITS, Verdict, read_verdicts
 
 TESTS = Path(__file__).parent
@@ -440,6 +443,55 @@ def test_examine_names_the_mistake_and_the_limit(room: Room) -> None:
     assert verdict(late)[0] == 0.0
     assert "after the time limit of 0.5 s" in verdict(late)[1]
     assert late.metadata[LIMITS] == ["double: Stopped after the time limit of 0.5 s."]
+
+
+def test_examine_opens_nothing_after_the_notebooks_time(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = []
+    seat = room.seat
+    monkeypatch.setattr(room, "seat", lambda crowd: opened.append(1) or seat(crowd))
+    cells = ["def double(x):\n    return 2 * x", "while True:\n    pass", *["1"] * 50]
+    late = examined(room, DOUBLE, *cells, limits=Limits(cell=5.0, notebook=1.0))
+    assert opened == [1]
+    assert verdict(late)[0] == 0.0
+    assert "Not run: the notebook's time limit of 1 s is used up." in str(late.cells[-1].outputs)
+    assert len(late.metadata[LIMITS]) == 20
+
+
+MUCH = """
+import os, time, numpy as np
+hold = np.ones(15 * 2**20)
+time.sleep(0.5)
+os.write(3, bytes(4096))
+time.sleep(9)
+"""
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_what_a_submission_holds_counts_together(kept: bool) -> None:
+    """A process that broke its channel stays for the copies that were kept of it, but not with all that it holds."""
+    peak, cells = 0, ["def double(x):\n    return 2 * x", *[MUCH] * 4, "import time; time.sleep(0.5)"]
+    with Room(limits=RoomLimits(resident=200 * 2**20)) as room, ThreadPoolExecutor() as pool:
+        done = pool.submit(examined, room, DOUBLE, *(cells if kept else [*cells[1:], cells[0]]))
+        while not done.done():
+            peak = max(peak, sum(_bytes(p, "smaps_rollup", "Pss") for p in processes_below(os.getpid())))
+            time.sleep(0.05)
+    assert 100 * 2**20 < peak < 350 * 2**20
+    assert verdict(done.result())[0] == (2.0 if kept else 0.0)
+
+
+def test_sockets_count_as_memory() -> None:
+    some = "import socket, time\nhold = [socket.socketpair() for _ in range(20)]\ntime.sleep(0.3)"
+    with Room(limits=RoomLimits(resident=60 * 2**20)) as small, small.seat() as seat:
+        assert seat.run(some, seconds=5).outputs == []
+        more = some.replace("hold", "more").replace("20", "100").replace("0.3", "5")
+        with pytest.raises(TooMuch):
+            seat.run(more, seconds=9)
+
+
+@pytest.mark.parametrize("value", ["3", "[2]", "None", "type('x ' + str(1), (), {})()"])
+def test_examine_says_what_stands_where_a_function_should(room: Room, value: str) -> None:
+    said = verdict(examined(room, replace(DOUBLE, forbidden=("numpy.mean",)), f"double = {value}"))[1]
+    assert re.search(r"it is of type (int|list|NoneType|object)\.", said)
 
 
 def losing_an_axis(x: Any) -> Any:

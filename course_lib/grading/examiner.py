@@ -11,9 +11,11 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 from course_lib.checks import (
+    NOT_CALLABLE,
     Case,
     ForbiddenCall,
     Outcome,
@@ -25,20 +27,33 @@ from course_lib.checks import (
 )
 from course_lib.grading.bank import Bank, Task, hidden_cases
 from course_lib.grading.outputs import Outputs, error_output, graded_outputs
+from course_lib.grading.plain import type_name
 from course_lib.grading.rooms import Call, Ended, Lost, Room, Seat, TooLong, TooMuch
 from course_lib.grading.self_contained import is_self_contained
+from course_lib.grading.usage import Usage
 from course_lib.grading.verdicts import LIMITS
 
 _OTHER_WORDS = "other words"  # an error's, where they begin as those of no named mistake do
 _ANSWER_SECONDS = 1.0  # in which a process that waits for a question says that it is there
+_NO_MEMORY = ("MemoryError", "OutOfMemoryError")
+_MOST_SAID = 20  # sentences on limits, for whoever grades
+_MOST_LINES = 2000  # of a submission, of which one may be named: which one, says so many bits of an input
+
+
+class NoTime(Lost):
+    """All time that a notebook has is used up."""
+
+
 _END_IN = {
     "ko": {
         TooLong: "시간 제한({seconds:g}초)을 넘겨 멈추었습니다.",
+        NoTime: "노트북 전체의 시간 제한({seconds:g}초)을 다 써서 실행하지 않았습니다.",
         TooMuch: "메모리 제한을 넘겨 멈추었습니다.",
         Ended: "Python 프로세스가 도중에 끝났습니다.",
     },
     "en": {
         TooLong: "Stopped after the time limit of {seconds:g} s.",
+        NoTime: "Not run: the notebook's time limit of {seconds:g} s is used up.",
         TooMuch: "Stopped at the memory limit.",
         Ended: "The Python process ended on the way.",
     },
@@ -119,15 +134,19 @@ class _Sitting:
         self.student, self.exam, self.room = student, exam, room
         self.deadline = time.monotonic() + exam.limits.notebook
         self.limits_hit: list[str] = []
-        self._lines = {line.strip()[:200] for cell in notebook.cells for line in cell.source.splitlines()}
+        lines = (line.strip()[:200] for cell in notebook.cells for line in cell.source.splitlines())
+        self._lines = set(islice(filter(None, lines), _MOST_LINES))
         self._together = is_self_contained(_sources(notebook), [task.name for task in exam.bank.tasks])
         self._outputs = Outputs()
         self._steps: list[_Step] = []
-        self._stack = ExitStack()
+        self._stack, self._present = ExitStack(), ExitStack()
+        self._crowd: list[Usage] = []
         self._seat: Seat | None = None
+        self._copied = False  # whether a copy of it waits
 
     def close(self) -> None:
-        self._stack.close()
+        with self._stack, self._present:
+            pass
 
     def run(self, source: str, count: int) -> list[Any]:
         """The outputs of a cell of the student's."""
@@ -148,10 +167,12 @@ class _Sitting:
                 self._steps.append(_Step(task=task))
                 self._seated().note(task)
                 return _Kept(None, ())
+            self._seconds(1.0)
             seat = self._seated().keep()
         except Lost:
             self._leave()
             return _Kept(None, tuple(self._steps))
+        self._copied = True
         self._stack.callback(seat.close)
         return _Kept(seat, tuple(self._steps))
 
@@ -167,8 +188,13 @@ class _Sitting:
         """What each case gives; after a call that does not come back, the rest of the task is lost."""
         outcomes: list[Outcome] = []
         try:
-            with self._asked(task.name, kept) as seat:
-                self._ask(seat, task, cases, outcomes)
+            try:
+                self._ask(task, cases, outcomes, kept, alone=not self._shared(task.name))
+            except TooMuch:  # which other tasks may have left there: in a fresh seat it is this one's own
+                if not self._shared(task.name):
+                    raise
+                self._leave()
+                self._ask(task, cases, outcomes, kept, alone=True)
         except Lost as loss:
             if self._shared(task.name):
                 self._leave()
@@ -196,7 +222,10 @@ class _Sitting:
         else:
             yield kept.seat
 
-    def _ask(self, seat: Seat, task: Task, cases: TaskCases, outcomes: list[Outcome]) -> None:
+    def _ask(
+        self, task: Task, cases: TaskCases, outcomes: list[Outcome], kept: _Kept, *, alone: bool
+    ) -> None:
+        """Asks the cases that have no outcome yet; TooMuch where memory ends, and not `alone` with this task."""
         questions = [
             Call(task.name, cases.required, case.inputs, task.way, task.forbidden, task.name)
             for case in cases.cases[len(outcomes) :]
@@ -205,11 +234,14 @@ class _Sitting:
         def seconds() -> float:
             return self._seconds(task.seconds or self.exam.limits.call)
 
-        answers = seat.calls(questions, seconds=seconds)
-        if task.memory is not None:
-            answers = self._measured(seat, task.memory, questions, seconds, measured=bool(outcomes))
-        for case, outcome in zip(cases.cases[len(outcomes) :], answers, strict=False):
-            outcomes.append(self._without_secrets(outcome, task, case))
+        with self._asked(task.name, kept) as seat:
+            answers = seat.calls(questions, seconds=seconds)
+            if task.memory is not None:
+                answers = self._measured(seat, task.memory, questions, seconds, measured=bool(outcomes))
+            for case, outcome in zip(cases.cases[len(outcomes) :], answers, strict=False):
+                if outcome.error in _NO_MEMORY and not alone:
+                    raise TooMuch(outcome.error)
+                outcomes.append(self._without_secrets(outcome, task, case))
 
     def _measured(
         self, seat: Seat, most: int, questions: list[Call], seconds: Callable[[], float], *, measured: bool
@@ -226,6 +258,8 @@ class _Sitting:
         """Without words that the submission could have chosen to show the inputs: the words left are the bank's."""
         if outcome.error is None:
             return outcome
+        if outcome.error == NOT_CALLABLE:
+            return replace(outcome, message=type_name(outcome.message), line="")
         beginning = beginning_of(outcome)
         if outcome.error == ForbiddenCall.__name__:
             known = task.forbidden
@@ -239,12 +273,14 @@ class _Sitting:
     def _seated(self) -> Seat:
         """The seat, or a fresh one in which what ran before has run again."""
         if self._seat is None:
-            self._seat = self._stack.enter_context(self._replayed(self._steps))
+            self._present = ExitStack()
+            self._seat = self._present.enter_context(self._replayed(self._steps))
         return self._seat
 
     @contextmanager
     def _replayed(self, steps: Sequence[_Step]) -> Iterator[Seat]:
-        with self.room.seat() as seat:
+        self._seconds(1.0)
+        with self.room.seat(self._crowd) as seat:
             seat.put(self.exam.files)
             for step in steps:
                 if step.task:
@@ -254,21 +290,27 @@ class _Sitting:
             yield seat
 
     def _leave(self) -> None:
-        """Lets the seat be; copies that were kept of it still answer."""
-        if self._seat is not None:
+        """Lets the seat be, if copies that were kept of it still answer; else it ends."""
+        if self._seat is not None and self._copied:
             self._seat.pause()
-            self._seat = None
+            self._stack.push(self._present)
+        else:
+            self._present.close()
+        self._seat, self._present, self._copied = None, ExitStack(), False
 
     def _seconds(self, most: float) -> float:
         left = self.deadline - time.monotonic()
         if left <= 0:
-            raise TooLong("the notebook's time is used up")
+            raise NoTime("the notebook's time is used up")
         return min(most, left)
 
     def _say(self, loss: Lost, seconds: float, where: str) -> str:
         """The loss in words, which are kept for whoever grades: `where` is a cell's number or a task."""
+        if isinstance(loss, NoTime):
+            seconds = self.exam.limits.notebook
         said = _END_IN[self.exam.language][type(loss)].format(seconds=seconds)
-        self.limits_hit.append(f"{where}: {said}")
+        if len(self.limits_hit) < _MOST_SAID:
+            self.limits_hit.append(f"{where}: {said}")
         return said
 
 

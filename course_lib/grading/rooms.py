@@ -68,8 +68,10 @@ class Cell:
 class Seat:
     """One submission's confined process. Every method raises Lost, in one of its kinds, where no answer comes."""
 
-    def __init__(self, channel: socket.socket, usage: Usage | None, limits: Limits) -> None:
-        self._channel, self._usage, self._limits = channel, usage, limits
+    def __init__(
+        self, channel: socket.socket, usage: Usage | None, limits: Limits, crowd: Sequence[Usage] = ()
+    ) -> None:
+        self._channel, self._usage, self._limits, self._crowd = channel, usage, limits, crowd
         self._unread = bytearray()
         self._request = ""
 
@@ -99,7 +101,7 @@ class Seat:
         except (OSError, Lost) as error:
             ours.close()
             raise error if isinstance(error, Lost) else Ended(str(error)) from error
-        return Seat(ours, self._usage, self._limits)
+        return Seat(ours, self._usage, self._limits, self._crowd)
 
     def ping(self, *, seconds: float) -> None:
         """Sees that it is there and waits for a question."""
@@ -172,8 +174,15 @@ class Seat:
         return header, arrays
 
     def _watch(self) -> None:
-        if self._usage is not None and self._usage.resident() > self._limits.resident:
-            raise TooMuch(f"more than {self._limits.resident / 2**30:.3g} GiB of memory")
+        if self._usage is None:
+            return
+        used, most = self._usage.resident(), self._limits.resident
+        others = [usage for usage in self._crowd if usage is not self._usage]
+        if used + sum(usage.resident() for usage in others) > most:
+            for usage in others:
+                usage.end()
+        if used > most:
+            raise TooMuch(f"more than {most / 2**30:.3g} GiB of memory")
 
 
 @dataclass(frozen=True)
@@ -288,14 +297,20 @@ class Room:
         self._process = self._control = self._folder = None
 
     @contextlib.contextmanager
-    def seat(self) -> Iterator[Seat]:
-        """A fresh confined process, ended at the end whatever it did."""
+    def seat(self, crowd: list[Usage] | None = None) -> Iterator[Seat]:
+        """A fresh confined process, ended at the end whatever it did.
+
+        What those of one `crowd` use counts together: where it is too much, those end that are not asked just then.
+        """
         pid, channel, usage = self._open()
+        crowd = [] if crowd is None else crowd
+        crowd += [usage] if usage else []
         try:
-            yield Seat(channel, usage, self._limits)
+            yield Seat(channel, usage, self._limits, crowd)
         finally:
             channel.close()
             if usage is not None:
+                crowd.remove(usage)
                 usage.close()
             self._end(pid)
 
