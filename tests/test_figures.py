@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 import shutil
 import sys
 from collections.abc import Iterator
@@ -30,6 +31,13 @@ def test_figure_is_light(name: str) -> None:
     files = [(FIGURES / f"{file}.js").read_bytes() for file in (name, "answer")]
     assert max(map(len, files)) <= MOST_BYTES
     assert sum(len(gzip.compress(file)) for file in files) <= MOST_BYTES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_particle_follows_a_number_that_changes(name: str) -> None:
+    """It would have to change with the number: 3을, but 4를."""
+    text = (FIGURES / f"{name}.js").read_text(encoding="utf-8")
+    assert re.findall(r"\$\{[^}]*\}(?:</b>)?(?:이|가|을|를|은|는|과|와|으로|로)[ ,.]", text) == []
 
 
 def test_normals_are_standard_normal() -> None:

@@ -51,7 +51,7 @@ class AttentionAndFfn extends Answer {
     this.picture.innerHTML = this.crossing(width) +
       bars("FLOPs: 8nd² + 4n²d, 16nd²", Math.max(attention, ffn),
         [["Attention", [[projections, "way0"], [mixing, "weight"]], ""], ["FFN", [[ffn, "way1"]], ""]]) +
-      bars(this.word("파라미터", "Parameters"), most, [["Attention", [[parameters[0], "way0"]], ""], ["FFN", [[parameters[1], "way1"]], ""]]) +
+      bars(this.word("parameters", "Parameters"), most, [["Attention", [[parameters[0], "way0"]], ""], ["FFN", [[parameters[1], "way1"]], ""]]) +
       bars(`KV cache (${this.word("한 sequence, bfloat16", "one sequence, bfloat16")})`, Math.max(...Object.values(caches)),
         Object.entries(caches).map(([kind, bytes]) => [kind, [[bytes, "key"]], "B"]));
     const ratio = `<b>${number(attention / ffn)}</b>`;

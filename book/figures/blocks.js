@@ -17,7 +17,7 @@ class Blocks extends Answer {
       ${this.slider("step", this.word("읽은 blocks", "Blocks read"), 0, 16)}</div>
       <div class="row">${this.slider("block", this.word("block 크기", "Block size"), 1, 16)}${this.slider("keys", name("n_k"), 2, 16)}
       ${this.button("again", this.word("다시 뽑기", "Draw again"))}</div>
-      <div class="row">${this.slider("n", this.word("메모리: tokens <var>n</var>", "Memory: tokens <var>n</var>"), 64, 131072, { log: "2" })}</div>`;
+      <div class="row">${this.slider("n", this.word("memory: tokens <var>n</var>", "Memory: tokens <var>n</var>"), 64, 131072, { log: "2" })}</div>`;
   }
 
   press(what) {
@@ -42,7 +42,7 @@ class Blocks extends Answer {
     const tile = Math.min(n, QUERIES) * (Math.min(n, KEYS) + 2 + WIDTH) * BYTES;
     const memory = [n * n * BYTES, tile];
     const rows = steps.map((at, place) => [String(place + 1), at.m, at.factor, at.z, ...at.output]);
-    return { logits, v, steps, memory, rows: [...rows, [this.word("메모리: 전체", "Memory: whole"), memory[0]], [this.word("메모리: blocks", "Memory: blocks"), memory[1]]] };
+    return { logits, v, steps, memory, rows: [...rows, [this.word("memory: 전체", "Memory: whole"), memory[0]], [this.word("memory: blocks", "Memory: blocks"), memory[1]]] };
   }
 
   draw({ logits, steps, memory }, width) {

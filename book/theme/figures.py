@@ -286,7 +286,7 @@ LABELS: dict[str, list[tuple[str, str]]] = {
         *((f"비중 {key}", f"Weight {key}") for key in range(1, 7)),
     ],
     "attention-and-ffn": [
-        ("파라미터", "Parameters"),
+        ("parameters", "Parameters"),
         ("FLOPs: projections, up과 down", "FLOPs: projections, up and down"),
         ("FLOPs: 섞기", "FLOPs: mixing"),
         ("FLOPs", "FLOPs"),
@@ -297,4 +297,4 @@ LABELS: dict[str, list[tuple[str, str]]] = {
         ),
     ],
 }
-MEMORY = [("Memory: whole", "메모리: 전체"), ("Memory: blocks", "메모리: blocks")]
+MEMORY = [("Memory: whole", "memory: 전체"), ("Memory: blocks", "memory: blocks")]
