@@ -333,13 +333,13 @@ def test_particle_fits_how_the_number_before_it_is_read(browser: Browser, site: 
     visit.page.close()
 
 
-TABLES_THAT_SCROLL = """() => [...document.querySelectorAll("article .pst-scrollable-table-container")]
+TOO_WIDE = """() => [...document.querySelectorAll("article :is(.pst-scrollable-table-container, div.math)")]
     .filter(box => box.scrollWidth > box.clientWidth).map(box => box.textContent.trim().slice(0, 60))"""
 
 
 @pytest.mark.parametrize(("language", "name"), PAGES)
-def test_table_fits_on_a_phone(browser: Browser, site: str, language: str, name: str) -> None:
+def test_tables_and_equations_fit_a_phone(browser: Browser, site: str, language: str, name: str) -> None:
     visit = Visit(browser, site, chapter(name, language), **screen(360))
     visit.page.evaluate("document.querySelectorAll('details').forEach(details => details.open = true)")
-    assert visit.page.evaluate(TABLES_THAT_SCROLL) == []
+    assert visit.page.evaluate(TOO_WIDE) == []
     visit.page.close()
