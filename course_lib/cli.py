@@ -17,10 +17,7 @@ import typer
 from rich.table import Table
 
 from course_lib import cli_people
-from course_lib._terminal import bar as _bar
-from course_lib._terminal import console as _console
-from course_lib._terminal import shown as _shown
-from course_lib._terminal import table as _table
+from course_lib._terminal import bar, console, shown, table
 from course_lib.course import Course, CourseError, find_course
 
 if TYPE_CHECKING:
@@ -85,9 +82,9 @@ def build(
         _look_at_links(course)
     if online:
         _ask_hosts(course)
-    places = [(f"book, {name}", _shown(path)) for name, path in _editions(course).items()]
+    places = [(f"book, {name}", shown(path)) for name, path in _editions(course).items()]
     if pdf:
-        places += [(f"PDF, {name}", _shown(path)) for name, path in _print_book(course).items()]
+        places += [(f"PDF, {name}", shown(path)) for name, path in _print_book(course).items()]
     _say_where(places)
     print("Next: course serve shows it while you write; or put the folder _build/html on any web server.")
 
@@ -152,7 +149,7 @@ def release(
     if kits is not None:
         _write_kits(course, names, kits)
         return
-    print(f"Next: hand out {_shown(course.exercises)}, and later: course grade {names[0]} --submitted DIR")
+    print(f"Next: hand out {shown(course.exercises)}, and later: course grade {names[0]} --submitted DIR")
 
 
 @app.command("new-task")
@@ -170,7 +167,7 @@ def new_task(
     course = find_course()
     if add:
         for path in scaffold(course, problem_set, name):
-            print(f"Added {name} to {_shown(path)}.")
+            print(f"Added {name} to {shown(path)}.")
     lacking = missing(course, problem_set, name)
     for line in lacking:
         print(f"lacking {line}")
@@ -221,7 +218,7 @@ def grade(
         require_writable(json)
     options = {"again": again, "jobs": jobs, "scheduler": scheduler, "walls": not without_walls}
     report = _grade(course, problem_set, submitted or course.root / "submitted", options)
-    _console().print(_report_table(report))
+    console().print(_report_table(report))
     if not report.walls:
         print("Graded without walls: students' code ran with your rights, in reach of your files and marks.")
     if json is not None:
@@ -252,9 +249,9 @@ def feedback(
     from course_lib.grading.feedback import write_feedback
 
     course = find_course()
-    with _bar(f"Writing the feedback on {problem_set}") as progress:
+    with bar(f"Writing the feedback on {problem_set}") as progress:
         written = write_feedback(course, problem_set, course.root, progress=progress)
-    print(f"Feedback: {written.pages} pages in {_shown(written.folder)}/STUDENT/{problem_set}.")
+    print(f"Feedback: {written.pages} pages in {shown(written.folder)}/STUDENT/{problem_set}.")
     if written.without:
         print(f"Without a page, since nothing of theirs was graded: {', '.join(written.without)}.")
     if to is None:
@@ -281,7 +278,7 @@ def demo() -> None:
     for name in names[:1]:  # the others have their sample classes graded by the tests
         with _grading_bar(f"Grading the sample class of {name}") as progress:
             graded = grade_sample(course, name, progress=progress)
-        _console().print(_demo_table(name, graded.rows))
+        console().print(_demo_table(name, graded.rows))
         if not graded.walls:
             print(
                 "Nothing confines code here, so the sample class, which is ours, ran without. See: course doctor"
@@ -330,7 +327,7 @@ def secret() -> None:
     path = secret_path(course)
     made = not path.exists()
     secret_of(course)
-    print(f"The course's secret {'was made now' if made else 'is there'}: {_shown(path)}")
+    print(f"The course's secret {'was made now' if made else 'is there'}: {shown(path)}")
     print("Next: copy it to where you keep passwords. Without it, a regrade asks other questions.")
 
 
@@ -343,7 +340,7 @@ def _require_unix() -> None:
 def _build_book(course: Course) -> None:
     from course_lib.release.site import build_site
 
-    with _bar("Building the book, every cell executed"):
+    with bar("Building the book, every cell executed"):
         site = build_site(course)
     print(f"Book: built in {site.seconds:.0f} s." if site.rebuilt else "Book: up to date.")
 
@@ -357,7 +354,7 @@ def _editions(course: Course) -> dict[str, Path]:
 def _print_book(course: Course) -> dict[str, Path]:
     from course_lib.release.pdf import build_pdf
 
-    with _bar("Printing the book"):
+    with bar("Printing the book"):
         return build_pdf(course)
 
 
@@ -372,7 +369,7 @@ def _look_at_links(course: Course) -> None:
 def _ask_hosts(course: Course) -> None:
     from course_lib.release.link_check import ask_hosts
 
-    with _bar("Asking other hosts"):
+    with bar("Asking other hosts"):
         asked = ask_hosts(course)
     for line in (*asked.moved, *asked.unanswered):
         print(f"Link: {line}")
@@ -402,46 +399,46 @@ def _release(course: Course, names: list[str]) -> None:
     from course_lib.release.notebooks import release
 
     for name in names:
-        with _bar(f"Releasing {name}"):
+        with bar(f"Releasing {name}"):
             done = release(course, name)
-        folders = " and ".join(_shown(folder) for folder in done.folders)
+        folders = " and ".join(shown(folder) for folder in done.folders)
         print(f"Released {name}: {done.tasks} tasks, {done.points:g} points, in {folders}.")
 
 
 def _write_bundle(course: Course, term: str | None, folder: Path) -> None:
     from course_lib.release.bundle import write_bundle
 
-    with _bar("Making the bundle:") as progress:
+    with bar("Making the bundle:") as progress:
         done = write_bundle(course, term, folder, progress)
     for gate, said in done.gates.items():
         print(f"Gate {gate}: {said}.")
-    print(f"Bundle: {done.files} files in {_shown(done.folder)}; SHA-256 of its manifest {done.digest}")
+    print(f"Bundle: {done.files} files in {shown(done.folder)}; SHA-256 of its manifest {done.digest}")
     print("Next: publish site/, students/ and public/; keep instructor/ to yourselves.")
 
 
 def _verify_bundle(folder: Path) -> None:
     from course_lib.release.bundle import verify
 
-    with _bar("Reading the bundle"):
+    with bar("Reading the bundle"):
         found, digest = verify(folder)
     if found:
         more = f" (and {len(found) - 9} more)" if len(found) > 9 else ""
         raise CourseError(f"{folder} is not what its manifest says: {'; '.join(found[:9])}{more}.")
-    print(f"{_shown(folder)} is what its manifest says; SHA-256 of the manifest {digest}")
+    print(f"{shown(folder)} is what its manifest says; SHA-256 of the manifest {digest}")
 
 
 def _write_kits(course: Course, names: list[str], folder: Path) -> None:
     from course_lib.release.kit import write_kits
 
     for path in write_kits(course, names, folder):
-        print(f"Kit: {_shown(path)}")
+        print(f"Kit: {shown(path)}")
     print("Next: hand each student one of them; README.txt in it says how to begin.")
 
 
 def _check_exercises(course: Course, names: list[str]) -> None:
     from course_lib.release.notebooks import stale
 
-    with _bar("Deriving the exercises again"):
+    with bar("Deriving the exercises again"):
         found = stale(course, names)
     if found:
         raise CourseError(f"{'; '.join(found)}. Run: course release")
@@ -466,7 +463,7 @@ def _require_secret(course: Course) -> None:
     path = secret_path(course)
     if not path.exists() and any(course.root.glob("autograded/*/*")):
         raise CourseError(
-            f"The course's secret is gone ({_shown(path)}), and a regrade without it draws other inputs. "
+            f"The course's secret is gone ({shown(path)}), and a regrade without it draws other inputs. "
             "Put its copy back, or make a new one: course secret"
         )
 
@@ -480,7 +477,7 @@ def _grade(course: Course, problem_set: str, submitted: Path, options: dict[str,
 
 @contextmanager
 def _grading_bar(what: str) -> Iterator[Callable[[int, int, int], None]]:
-    with _bar(what) as show:
+    with bar(what) as show:
         yield lambda done, total, failures: show(done, total, f"({failures} failed)" if failures else "")
 
 
@@ -509,16 +506,16 @@ def _say_what_waits(report: Report) -> None:
 
 def _report_table(report: Report) -> Table:
     late = ["after lateness"] if any(student.penalty for student in report.students) else []
-    table = _table(report.assignment, "student", "status", "score", *late, "remarks")
+    lines = table(report.assignment, "student", "status", "score", *late, "remarks")
     for student in report.students:
         nothing = student.status in ("missing", "unreadable") and not student.score
         points = "" if nothing else _points(student.score, student.max_score)
         remarks = [student.note, student.time_stamp, "" if student.before is None else _before(student)]
         cost = [_after_lateness(student)] if late else []
-        table.add_row(
+        lines.add_row(
             student.id, student.status.replace("_", " "), points, *cost, "; ".join(filter(None, remarks))
         )
-    return table
+    return lines
 
 
 def _after_lateness(student: StudentReport) -> str:
@@ -542,12 +539,12 @@ def _score(score: float | None) -> str:
 
 
 def _demo_table(problem_set: str, rows: tuple[DemoRow, ...]) -> Table:
-    table = _table(f"{problem_set}: the sample class", "student", "handed in", "score", "predicted", "why")
+    lines = table(f"{problem_set}: the sample class", "student", "handed in", "score", "predicted", "why")
     for row in rows:
         predicted = f"{row.student.predicted:g}" if row.as_predicted else f"[red]{row.student.predicted:g}[/]"
         points = _points(row.report.score, row.report.max_score)
-        table.add_row(row.student.id.removeprefix("student-"), row.student.title, points, predicted, row.why)
-    return table
+        lines.add_row(row.student.id.removeprefix("student-"), row.student.title, points, predicted, row.why)
+    return lines
 
 
 def _points(score: float, max_score: float) -> str:
@@ -556,10 +553,10 @@ def _points(score: float, max_score: float) -> str:
 
 def _places(course: Course, workspace: Path) -> list[tuple[str, str]]:
     return [
-        ("book", _shown(course.build / "html" / "index.html")),
-        ("exercises", _shown(course.exercises / course.language)),
-        ("gradebook", f"cd {_shown(workspace)} && jupyter lab, then the menu Nbgrader > Formgrader"),
-        ("a class", f"{_shown(workspace)}/gradebook.csv and submissions.zip, to rehearse a term with"),
+        ("book", shown(course.build / "html" / "index.html")),
+        ("exercises", shown(course.exercises / course.language)),
+        ("gradebook", f"cd {shown(workspace)} && jupyter lab, then the menu Nbgrader > Formgrader"),
+        ("a class", f"{shown(workspace)}/gradebook.csv and submissions.zip, to rehearse a term with"),
     ]
 
 
