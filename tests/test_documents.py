@@ -64,3 +64,14 @@ def constants() -> set[object]:
 def test_document_names_state_that_commands_keep(name: str) -> None:
     named = re.findall(r"\.course/([\w.-]+)", (ROOT / name).read_text(encoding="utf-8"))
     assert set(named) <= constants()
+
+
+def test_the_example_of_the_readme_gives_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
+    [code] = re.findall(
+        r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text(encoding="utf-8"), re.M | re.S
+    )
+    [(call, said)] = re.findall(r"^(\w.*)  # (array.*)$", code, re.M)
+    names: dict[str, object] = {}
+    exec(code, names)
+    assert repr(eval(call, names)) == said
+    assert capsys.readouterr().out.count("\n\n") == 3  # four steps
