@@ -24,9 +24,9 @@ def setup(app: Sphinx) -> None:
     app.add_post_transform(KeepOnOneLine)
 
 
-def held(text: str, before: str = "") -> str:
+def held(text: str, before: str = "", joiner: str = JOINER) -> str:
     """The text with its joints closed; `before` is the letter in front of it."""
-    closed = UNIT.sub(NO_BREAK_SPACE, JOINTS.sub(JOINER, before + text))
+    closed = UNIT.sub(NO_BREAK_SPACE, JOINTS.sub(joiner, before + text))
     return closed[len(before) :]
 
 
@@ -35,10 +35,14 @@ class KeepOnOneLine(SphinxPostTransform):
     formats = ("html",)
 
     def run(self, **kwargs: Any) -> None:
+        joiner = JOINER if self.app.builder.name == "html" else ""  # a PDF would hold it as a space
         for block in list(self.document.findall(_is_block)):
             before = ""
             for text in list(block.findall(nodes.Text)):
-                if not isinstance(text.parent, AS_IT_STANDS) and (after := held(text, before)) != text:
+                if (
+                    not isinstance(text.parent, AS_IT_STANDS)
+                    and (after := held(text, before, joiner)) != text
+                ):
                     text.parent.replace(text, nodes.Text(after))
                 before = text[-1:] or before
         for code in self.document.findall(nodes.literal):
