@@ -371,13 +371,20 @@ def _forbidding(names: Sequence[str]) -> Iterator[None]:
         return
 
     def watch(frame: Any, event: str, called: Any) -> None:
-        module = str(frame.f_globals.get("__name__"))
-        if event == "call" and module.split(".")[0] in packages and module != __name__:
-            raise ForbiddenCall(module.split(".")[0])
-        used = frame.f_code if event == "call" else called if event == "c_call" else None
-        with contextlib.suppress(TypeError):  # what can't be hashed
-            if used in codes:
-                raise ForbiddenCall(codes[used])
+        """Is called at every step of whatever runs, an import as well, so it does no more than it must."""
+        if event == "call":
+            module = str(frame.f_globals.get("__name__"))
+            if module.partition(".")[0] in packages and module != __name__:
+                raise ForbiddenCall(module.partition(".")[0])
+            called = frame.f_code
+        elif event != "c_call":
+            return
+        try:
+            name = codes.get(called)
+        except TypeError:  # what can't be hashed
+            return
+        if name:
+            raise ForbiddenCall(name)
 
     before = sys.getprofile()
     sys.setprofile(watch)
