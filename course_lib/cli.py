@@ -47,6 +47,14 @@ def main(arguments: list[str] | None = None) -> None:
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         _fail(f"{where}{error.strerror or error}. Check the place and its permissions, and try again.")
+    except Exception as error:
+        if not type(error).__module__.startswith("sqlalchemy."):
+            raise
+        reason = str(error).splitlines()[0]
+        _fail(
+            f"The gradebook can't be read or written: {reason}. Wait for whatever else works with it, or make room on "
+            "the disk. What was recorded stays; the same command goes on from there."
+        )
     sys.exit(code or 0)
 
 

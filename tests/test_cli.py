@@ -101,6 +101,22 @@ def test_interrupted_command_says_so(course: Course, run: Run, monkeypatch: pyte
     assert err.startswith("course: Stopped.")
 
 
+def test_a_locked_gradebook_is_said_in_a_sentence(
+    course: Course, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from sqlalchemy import create_engine, text
+
+    def locked(*_: object) -> None:
+        create_engine("sqlite:///gradebook.db").connect().execute(text("BEGIN EXCLUSIVE"))
+        engine = create_engine("sqlite:///gradebook.db", connect_args={"timeout": 0})
+        engine.connect().execute(text("CREATE TABLE one (x)"))
+
+    monkeypatch.setattr("course_lib.release.notebooks.release", locked)
+    code, out, err = run("release")
+    assert (code, out) == (1, "")
+    assert re.fullmatch(r"course: The gradebook can't .* locked\. Wait .* goes on from there\.\n", err)
+
+
 def test_release_says_what_it_did_and_what_is_next(course: Course, run: Run) -> None:
     shutil.rmtree(course.exercises)
     code, out, err = run("release")

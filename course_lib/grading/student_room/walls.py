@@ -138,7 +138,8 @@ def _map_to_itself(uid: int, gid: int) -> None:
             file.write(text)
 
 
-# What an exercise never needs and an escape would, or what holds memory that no limit counts: numbers by machine.
+# What an exercise never needs and an escape would, what holds memory that no limit counts, and what two children can
+# signal to each other by (locks on files that both see, and who opens them): numbers by machine.
 _FORBIDDEN = {
     "x86_64": {
         "ptrace": 101, "process_vm_readv": 310, "process_vm_writev": 311, "mount": 165, "umount2": 166,
@@ -152,6 +153,7 @@ _FORBIDDEN = {
         "acct": 163, "syslog": 103, "memfd_create": 319, "memfd_secret": 447, "shmget": 29, "semget": 64,
         "msgget": 68, "mq_open": 240, "modify_ldt": 154, "vmsplice": 278, "move_pages": 279,
         "migrate_pages": 256, "fanotify_init": 300, "setpriority": 141, "ioprio_set": 251,
+        "flock": 73, "inotify_init": 253, "inotify_init1": 294,
     },
     "aarch64": {
         "ptrace": 117, "process_vm_readv": 270, "process_vm_writev": 271, "mount": 40, "umount2": 39,
@@ -164,7 +166,7 @@ _FORBIDDEN = {
         "pidfd_getfd": 438, "pidfd_send_signal": 424, "kcmp": 272, "socket": 198, "quotactl": 60,
         "acct": 89, "syslog": 116, "memfd_create": 279, "memfd_secret": 447, "shmget": 194, "semget": 190,
         "msgget": 186, "mq_open": 180, "vmsplice": 75, "move_pages": 239, "migrate_pages": 238,
-        "fanotify_init": 262, "setpriority": 140, "ioprio_set": 30,
+        "fanotify_init": 262, "setpriority": 140, "ioprio_set": 30, "flock": 32, "inotify_init1": 26,
     },
 }  # fmt: skip
 # What a process may do to itself alone: the first argument, a pid, has to be 0.
