@@ -173,6 +173,46 @@ def test_state_is_kept_in_the_address_and_said_once(visit: Any, name: str) -> No
     assert again.locator(f"input[type=number][data-key={key}]").input_value() == value
 
 
+# As large as a reader may make each.
+LARGEST = {
+    "four-steps": {
+        "q": [[-30.5] * 8] * 4, "k": [[-30.5] * 8] * 6, "v": [[-30.5] * 4] * 6, "m": [[0, 1] * 3] * 4,
+        "scale": 1, "mask": 1, "times": 20,
+    },
+    "why-sqrt": {"d": 1024, "seed": 1},
+    "score-control": {"t": 32, "gain": 8, "cap": 100, "seed": 1},
+    "attention-and-ffn": {"n": 131_072, "d": 16_384, "layers": 128, "group": 2},
+    "blocks": {"keys": 16, "block": 1, "step": 16, "seed": 76, "n": 131_072},
+}  # fmt: skip
+CROWDED = """([name, state]) => {
+    const figure = document.querySelector(`#figure-${name}`);
+    figure.state = figure.fit(state);
+    figure.update();
+    const { right } = figure.getBoundingClientRect();
+    const parts = [...figure.querySelectorAll("svg, text, .matrix, .cell")].filter(one => one.checkVisibility());
+    const boxes = parts.map(one => [one, one.getBoundingClientRect()]);
+    const texts = boxes.filter(([one, box]) => one.tagName === "text" && box.width);
+    const meet = (a, b) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 3
+        && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 5;
+    return [
+        ...boxes.filter(([, box]) => box.right > right).map(([one]) => one.textContent.trim() || one.className),
+        ...texts.flatMap(([one, box], place) => texts.slice(place + 1).filter(([, other]) => meet(box, other))
+            .map(([other]) => `${one.textContent} on ${other.textContent}`)),
+    ];
+}"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [360, 1280])
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_nothing_sticks_out_or_lies_on_each_other(visit: Any, language: str, width: int) -> None:
+    page = visit(f"{language}.html", viewport={"width": width, "height": 900})
+    for name in NAMES:
+        for state in (tables.START[name], LARGEST[name]):
+            assert page.evaluate(CROWDED, [name, state]) == [], (name, state)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
 ON_PAPER = """figure => {
     const seen = selector => [...figure.querySelectorAll(selector)].filter(one => one.checkVisibility());
     const { right } = figure.getBoundingClientRect();
