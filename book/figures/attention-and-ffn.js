@@ -42,7 +42,11 @@ class AttentionAndFfn extends Answer {
       const scale = (width - 190) / most;
       return svg(width, 24 + 30 * list.length, title, words(0, 14, title, 'class="bold"') + list.map(([label, parts, unit], row) => {
         let at = 92;
-        const boxes = parts.map(([value, kind]) => `<rect class="${kind}" x="${at}" y="${26 + 30 * row}" width="${((at += value * scale), value * scale)}" height="20"/>`).join("");
+        const boxes = parts.map(([value, kind]) => {
+          const wide = value * scale;
+          at += wide;
+          return `<rect class="${kind}" x="${at - wide}" y="${26 + 30 * row}" width="${Math.max(wide - 1, 0)}" height="20"/>`; // a gap parts them in print, too
+        }).join("");
         const total = parts.reduce((whole, [value]) => whole + value, 0);
         return `${words(84, 41 + 30 * row, label, 'class="end"')}${boxes}${words(at + 8, 41 + 30 * row, short(total) + unit)}`;
       }).join(""));
