@@ -472,6 +472,8 @@ def report(verdict: Verdict, language: str, *, hidden: bool = False) -> str:
         return "\n".join(
             [*lines, f"  {say[_WRITTEN[task.way.kind]].format(name=task.name, got=uncalled.message)}"]
         )
+    if any(part.outcome and part.outcome.error == NOT_DEFINED for part in verdict.parts):
+        return "\n".join([*lines, f"  {say['undefined'].format(name=task.name)}"])
     if all(part.outcome and part.outcome.error == "NotImplementedError" for part in verdict.parts):
         return "\n".join([*lines, f"  {say['unwritten'].format(signature=task.signature)}"])
     for part in verdict.parts:
@@ -796,6 +798,7 @@ def _number(value: Any, digits: int) -> str:
 _OF_MANY_CAUSES = ("AttributeError", "IndexError", "LinAlgError", "RuntimeError", "ValueError")
 # Errors of outcomes that are no exceptions of the author's code.
 NOT_CALLABLE = "NotCallable"
+NOT_DEFINED = "NotDefined"
 WRONG_SIGNATURE = "WrongSignature"
 RETURNED = "returned "  # begins the error of an outcome that is no exception
 
@@ -908,6 +911,7 @@ _SAY = {
         "이 폴더에서 pip install -r requirements.txt 를 실행하고 kernel을 다시 시작하세요.",
         "no_task": "이 문제집에는 과제 {task!r} 이(가) 없습니다. 있는 것: {tasks}.",
         "no_function": "{name} 은(는) 함수여야 하는데 {got} 입니다. 함수를 정의한 셀을 다시 실행하세요.",
+        "undefined": "{name} 이(가) 없습니다. 그것을 정의하는 셀이 어떤 오류로 끝났는지 보세요.",
         "no_class": "{name} 은(는) class여야 하는데 {got} 입니다. class를 정의한 셀을 다시 실행하세요.",
         "point": "{points:g}점",
         "points": "{points:g}점",
@@ -947,6 +951,7 @@ _SAY = {
         "In this folder, run pip install -r requirements.txt, and restart the kernel.",
         "no_task": "There is no task {task!r} in this problem set. There are: {tasks}.",
         "no_function": "{name} should be a function; it is of type {got}. Run the cell that defines it again.",
+        "undefined": "There is no {name}. Look at the error in which the cell that defines it ended.",
         "no_class": "{name} should be a class; it is of type {got}. Run the cell that defines it again.",
         "point": "{points:g} point",
         "points": "{points:g} points",

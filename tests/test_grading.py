@@ -444,12 +444,12 @@ def test_grade_says_why(odd_report: Report) -> None:
     said = {student.id: [item.message for item in student.items] for student in odd_report.students}
     assert said["both"][0].startswith("double: 3 / 3 points")
     assert said["both"][2] == "Waits for a person's mark."
-    assert "NameError" in said["exits"][0]
+    assert "There is no double." in said["exits"][0]
     notes = {student.id: student.note for student in odd_report.students}
     assert notes["exits"] == "[2]: The Python process ended on the way."
     assert notes["both"] == ""
     assert "NameError" in said["fails"][0]
-    assert "The function ended in an error: NameError" in said["syntax"][0]
+    assert "There is no double." in said["syntax"][0]
     assert said["without"] == ["there is no folder mini"] * 3
     assert "Not written yet" in said[KOREAN][1]
     assert said[KOREAN][2] == "No answer."

@@ -91,7 +91,7 @@ def test_call_gives_what_checks_call_gives(seat: Seat) -> None:
     assert np.array_equal(outcome.value, 2 * x + 1)
     assert called(seat, "def f(x):\n    x += 1\n    return x", x=x).changed
     assert called(seat, "def f(x):\n    return None", x=x).error == "returned None"
-    assert called(seat, "1", name="g", x=x).error == "NameError"
+    assert called(seat, "1", name="g", x=x).error == "NotDefined"
     failed = called(seat, "def f(x):\n    y = 1\n    raise ValueError('bad')", x=x)
     assert (failed.error, failed.message, failed.line) == ("ValueError", "bad", "raise ValueError('bad')")
 

@@ -1,7 +1,7 @@
 """One answer that is no Python: it earns nothing, the other what it deserves.
 
 Marks: double 0, mean 2.5, why waits
-Message: double: double
+Message: double: There is no double. Look at the error
 """
 
 from submission_case import Case

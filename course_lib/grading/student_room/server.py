@@ -18,7 +18,7 @@ import struct
 import sys
 from typing import Any
 
-from course_lib.checks import Outcome, call, way_of
+from course_lib.checks import NOT_DEFINED, Outcome, call, way_of
 
 from . import walls, wire
 from .shell import MAX_OUTPUT, Shell
@@ -229,7 +229,7 @@ class _Child:
                 function = names[request["name"]]
                 outcome = call(function, required, inputs, way=way, forbidden=forbidden)
             except KeyError:
-                outcome = Outcome(error="NameError")
+                outcome = Outcome(error=NOT_DEFINED)
             finally:
                 sys.stdout = before
             self.say(outcome)
