@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import errno
 import filecmp
 import json
@@ -13,6 +12,7 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -207,12 +207,13 @@ def repair(notebook: Any, released: Any) -> Any:
     `released`, where they stood, but never before their answer. Tags are dropped: one of them skips a cell.
     """
     ours = {_id(cell): cell for cell in released.cells if _id(cell)}
+    by_id = {cell.id: name for name, cell in ours.items()}
     kept: list[Any] = []
     stood: dict[
         str, int
     ] = {}  # a cell's id: the index in `kept` of the answer, or of what a locked cell came after
     for cell in notebook.cells:
-        name = _id(cell) or _by_its_own_id(cell, ours)
+        name = _id(cell) or _by_its_own_id(cell, ours, by_id)
         is_answer = name in ours and ours[name].metadata.nbgrader.solution
         if not is_answer and name in ours:
             stood.setdefault(name, len(kept) - 1)
@@ -240,10 +241,10 @@ def _merge(kept: list[Any], stood: dict[str, int], ours: dict[str, Any]) -> list
         if cell.metadata.nbgrader.solution:
             answer = stood.get(name, len(kept) - 1)
             if name in stood:
-                kept[answer].metadata["nbgrader"] = copy.deepcopy(cell.metadata.nbgrader)
+                kept[answer].metadata["nbgrader"] = cell.metadata.nbgrader
             if name in stood or cell.cell_type == "code":
                 continue  # an answer in code may stand in any cell; one in words needs its own to be marked
-        behind.setdefault(max(answer, stood.get(name, -1)), []).append(copy.deepcopy(cell))
+        behind.setdefault(max(answer, stood.get(name, -1)), []).append(type(cell)(cell))
     merged = behind.get(-1, [])
     for index, cell in enumerate(kept):
         merged += [cell, *behind.get(index, [])]
@@ -322,9 +323,8 @@ def _id(cell: Any) -> str:
     return name if isinstance(name, str) else ""
 
 
-def _by_its_own_id(cell: Any, ours: dict[str, Any]) -> str:
+def _by_its_own_id(cell: Any, ours: dict[str, Any], by_id: dict[str, str]) -> str:
     """The name of a cell that has lost nbgrader's metadata, as some editors drop it, but kept its id."""
-    by_id = {known.id: name for name, known in ours.items()}
     name = by_id.get(cell.get("id"), "")
     return name if name and cell.cell_type == ours[name].cell_type else ""
 
@@ -390,6 +390,7 @@ def _timestamp(folder: Path) -> str:
     return line + "\n"
 
 
+@lru_cache(maxsize=256)  # a submission's is asked for again and again
 def instant_of(text: str) -> datetime | None:
     """The instant that a timestamp.txt says, in UTC as nbgrader reads it; None where it says none."""
     from nbgrader.utils import parse_utc
@@ -408,7 +409,7 @@ def _line_of(path: Path) -> str:
 
 def _text_of(path: Path) -> str:
     """The beginning of a text file; empty where there is none."""
-    if path not in _regular_files(path.parent):
+    if path.is_symlink() or not path.is_file():
         return ""
     with path.open("rb") as file:
         return file.read(1000).decode("utf-8-sig", errors="replace").strip()

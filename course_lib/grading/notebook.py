@@ -37,8 +37,8 @@ def write_notebook(notebook: Any, path: Path) -> None:
 
 
 def new_notebook(cells: list[Any], metadata: dict[str, Any]) -> Any:
-    """A notebook in format 4.5."""
-    return _nbformat().v4.new_notebook(cells=cells, metadata=metadata)
+    """A notebook in format 4.5, not looked at before it is written."""
+    return _nbformat().from_dict({"nbformat": 4, "nbformat_minor": 5, "metadata": metadata, "cells": cells})
 
 
 def new_cell(kind: str, name: str, source: str, metadata: dict[str, Any]) -> Any:
