@@ -18,7 +18,7 @@ import course_lib.grading.worker as worker
 from course_lib.course import Course, CourseError, find_course
 from course_lib.grading.bank import load_bank
 from course_lib.grading.intake import Missing, Submission, Unreadable, collect, repair, stage, submissions_in
-from course_lib.grading.notebook import new_cell, new_notebook, read_notebook, write_notebook
+from course_lib.grading.notebook import new_cell, new_notebook, packed, read_notebook, write_notebook
 from course_lib.grading.report import Item, Report, StudentReport, require_writable, write_json
 from course_lib.grading.run import grade
 from course_lib.grading.sample import sample_class, source_as
@@ -320,6 +320,14 @@ def test_repair_drops_metadata_that_is_not_ours(course: Course, released: Any, m
     notebook = repaired(course, released, lambda cells: [odd, *cells])
     assert "nbgrader" not in notebook.cells[0].metadata
     assert ids(notebook)[1:] == ORDER
+
+
+def test_repair_leaves_the_release_as_it_is(course: Course, released: Any) -> None:
+    before = packed(released)
+    clash = new_cell("code", "double", "1", {})  # another cell has the id of one of ours
+    first = packed(repaired(course, released, lambda cells: [clash, *cells]))
+    assert packed(released) == before
+    assert packed(repaired(course, released, lambda cells: [clash, *cells])) == first
 
 
 # Verdicts

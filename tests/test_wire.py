@@ -217,6 +217,28 @@ def test_the_watch_looks_while_nothing_comes(pair: Pair) -> None:
     assert len(seen) >= 2
 
 
+def test_messages_that_follow_are_gathered_and_the_last_is_not_waited_for(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours, theirs = pair
+    naps: list[float] = []
+
+    def nap(seconds: float) -> None:
+        naps.append(seconds)
+        wire.send(theirs, {"number": 2}, [np.arange(3)])
+
+    monkeypatch.setattr(wire.time, "sleep", nap)
+    threading.Timer(0.05, wire.send, (theirs, {"number": 1})).start()
+    unread = bytearray()
+    assert wire.receive(ours, seconds=5, unread=unread, gather=True)[0] == {"number": 1}
+    assert unread  # the second came with it
+    header, [array] = wire.receive(ours, seconds=5, unread=unread)
+    assert (header, array.tolist(), unread) == ({"number": 2}, [0, 1, 2], bytearray())
+    threading.Timer(0.05, wire.send, (theirs, {"number": 3})).start()
+    assert wire.receive(ours, seconds=5, unread=unread)[0] == {"number": 3}
+    assert len(naps) == 1
+
+
 def test_the_other_side_may_be_gone(pair: Pair) -> None:
     pair[1].close()
     with pytest.raises(wire.WireError, match="gone"):

@@ -120,7 +120,8 @@ class Seat:
             left = seconds()
             self._send(*_request(some), left)
             for number in range(len(some)):
-                yield _outcome(*self._receive(left if number == 0 else seconds()))
+                more = number + 1 < len(some)
+                yield _outcome(*self._receive(left if number == 0 else seconds(), gather=more))
 
     def note(self, state: str) -> None:
         """Keeps what the names of the notebook stand for now; a call with this `state` finds them so."""
@@ -160,10 +161,10 @@ class Seat:
         except wire.WireError as error:
             raise Ended(str(error)) from error
 
-    def _receive(self, seconds: float) -> tuple[dict[str, Any], list[np.ndarray]]:
+    def _receive(self, seconds: float, *, gather: bool = False) -> tuple[dict[str, Any], list[np.ndarray]]:
         try:
             header, arrays = wire.receive(
-                self._channel, seconds=seconds, watch=self._watch, unread=self._unread
+                self._channel, seconds=seconds, watch=self._watch, unread=self._unread, gather=gather
             )
         except wire.Silence as error:
             raise TooLong(f"no answer within {seconds:g} s") from error

@@ -28,6 +28,7 @@ _SIZE = struct.Struct("!Q")
 _PART = 2**20
 _AHEAD = 2**16  # bytes that are taken at once where more than one message may be
 _WATCH_SECONDS = 0.1
+_GATHER_SECONDS = 0.00025  # to be woken for each message costs more than to read it
 # The header that NumPy writes for plain numbers, and no other: no expression of somebody else's is evaluated.
 _NPY = re.compile(
     rb"\x93NUMPY\x01\x00(..)\{'descr': '([<>|=][biuf]\d{1,2})', 'fortran_order': (False|True), "
@@ -68,13 +69,14 @@ def receive(
     seconds: float | None = None,
     watch: Callable[[], None] | None = None,
     unread: bytearray | None = None,
+    gather: bool = False,
 ) -> tuple[dict[str, Any], list[np.ndarray]]:
     """The next message, of which all has to come within `seconds`. WireError where it is no message.
 
     `watch` is called from time to time while it does not come. With `unread`, more may be taken from the channel than
-    this message, and is left there for the next.
+    this message, and is left there for the next; with `gather` such are awaited for a moment.
     """
-    incoming = _Incoming(channel, _Deadline(seconds, watch), unread)
+    incoming = _Incoming(channel, _Deadline(seconds, watch), unread, gather)
     header_size, count = _SIZES.unpack(incoming.read(_SIZES.size))
     if header_size > MAX_HEADER or count > MAX_ARRAYS:
         raise WireError(f"a message of {header_size} bytes with {count} arrays is too large")
@@ -134,8 +136,10 @@ def _write(channel: socket.socket, data: memoryview, deadline: _Deadline) -> Non
 class _Incoming:
     """The bytes of one message, as they come."""
 
-    def __init__(self, channel: socket.socket, deadline: _Deadline, unread: bytearray | None) -> None:
-        self.channel, self.deadline = channel, deadline
+    def __init__(
+        self, channel: socket.socket, deadline: _Deadline, unread: bytearray | None, gather: bool
+    ) -> None:
+        self.channel, self.deadline, self.gather = channel, deadline, gather
         self.data = bytearray() if unread is None else unread
         self.ahead = 0 if unread is None else _AHEAD
 
@@ -147,6 +151,8 @@ class _Incoming:
                 part = self.channel.recv(min(wanted, _PART), socket.MSG_DONTWAIT)
             except BlockingIOError:
                 self.deadline.wait(self.channel, select.POLLIN)
+                if self.gather:
+                    time.sleep(_GATHER_SECONDS)
                 continue
             except OSError as error:
                 raise WireError(f"the other side is gone ({error})") from error
