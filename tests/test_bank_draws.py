@@ -85,6 +85,24 @@ def test_axes_are_different_primes(bank, task):
                 assert all(map(is_prime, lengths)) or (task.name, part.name) in DIVIDED, (part.name, lengths)
 
 
+@pytest.mark.parametrize(("bank", "task"), TASKS)
+def test_no_part_asks_only_what_students_have_the_answers_of(bank, task):
+    """Of what is always the same, the answers are in cases.npz, to be looked up."""
+
+    def by_part(drawn):
+        found = {}
+        for part, inputs in drawn:
+            values = [
+                (name, np.asarray(value).shape, np.asarray(value).tobytes()) for name, value in inputs.items()
+            ]
+            found.setdefault(part.name, set()).add(tuple(values))
+        return found
+
+    visible, *hidden = map(by_part, draws(bank, task))
+    for part, seen in visible.items():
+        assert any(drawn[part] - seen for drawn in hidden), part
+
+
 def test_the_exceptions_exist():
     known = {(task.name, part.name) for bank in BANKS for task in bank.tasks for part in task.parts}
     assert set(DIVIDED) <= known
