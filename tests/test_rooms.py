@@ -495,6 +495,15 @@ def test_examine_says_what_stands_where_a_function_should(room: Room, value: str
     assert re.search(r"it is of type (int|list|NoneType|object)\.", said)
 
 
+def test_examine_names_one_of_so_many_lines(room: Room) -> None:
+    """Which one it is tells a little of an input: the more lines there are to choose from, the more."""
+    lines = "\n".join(f"# {number}" for number in range(3000))
+    for source, shown in ((f"{{}}\n{lines}", True), (f"{lines}\n{{}}", False)):
+        said = verdict(examined(room, DOUBLE, source.format("def double(x):\n    raise ValueError(1)")))[1]
+        assert "ValueError" in said
+        assert ("raise ValueError(1)" in said) == shown
+
+
 def losing_an_axis(x: Any) -> Any:
     raise ValueError(f"shapes {x.shape} (3,)")
 

@@ -7,7 +7,7 @@ import pytest
 from mini import hand_in, make_course, released_course
 
 from course_lib.course import CourseError
-from course_lib.people.similar import alike, fingerprints, similar_in
+from course_lib.people.similar import LONGEST, alike, fingerprints, similar_in
 
 LOOP = """
 def double(x):
@@ -49,6 +49,11 @@ def test_fingerprints_see_through_names_layout_and_comments() -> None:
 @pytest.mark.parametrize("source", ["", "x = 1", "def f(:\n  '''", "\x00", "(" * 500, "    x\n  y\n"])
 def test_fingerprints_take_whatever_is_there(source: str) -> None:
     assert isinstance(fingerprints([source]), set)
+
+
+def test_fingerprints_look_at_so_much_and_no_more() -> None:
+    long = "x = 1\n" * 10**6
+    assert fingerprints([long, "for y in z: y += f(2, 3, 4)\n" * 9]) == fingerprints([long[:LONGEST]])
 
 
 def test_alike_leaves_out_what_many_wrote() -> None:

@@ -23,6 +23,7 @@ from course_lib.grading.workspace import open_workspace
 Progress = Callable[[int, int, str], None]
 
 TOKENS = 12  # in one fingerprint
+LONGEST = 200_000  # characters of a submission that are looked at: no answer needs a tenth of them
 WINDOW = 4  # of fingerprints, of which one is kept
 LEAST = 0.5  # share of the shorter one's fingerprints from which a pair is listed
 _LEAST_SHARED = 6
@@ -107,8 +108,10 @@ def alike(prints: dict[str, set[int]], answers: dict[str, dict[str, str]]) -> li
 def fingerprints(sources: Iterable[str]) -> set[int]:
     """The fingerprints of pieces of Python: of each window of hashes of TOKENS tokens the smallest."""
     kept: set[int] = set()
+    left = LONGEST
     for source in sources:
-        words = _tokens(source)
+        words = _tokens(source[:left])
+        left -= min(left, len(source))
         grams = [" ".join(words[start : start + TOKENS]) for start in range(len(words) - TOKENS + 1)]
         hashes = [
             int.from_bytes(hashlib.blake2b(gram.encode(), digest_size=8).digest(), "big") for gram in grams
