@@ -320,7 +320,8 @@ PARTICLES = {"이": "013678", "가": "2459", "을": "013678", "를": "2459", "�
 AFTER_NUMBER = re.compile(r"(?<!Gemma )(\d)\u2060?(이|가|을|를|은|는|과|와|으로|로)(?=[\s,.)])")
 WITHOUT_CODE_AND_EXPONENTS = """() => {
     const article = document.querySelector("article").cloneNode(true);
-    article.querySelectorAll("pre, code, msup, msubsup, script").forEach(element => element.replaceWith("x"));
+    const others = "pre, code, msup, msubsup, script, [id^='figure-']";
+    article.querySelectorAll(others).forEach(element => element.replaceWith("x"));
     return article.textContent;
 }"""
 
