@@ -11,7 +11,7 @@ import hashlib
 import os
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,7 +23,7 @@ from course_lib.course import Course
 from course_lib.grading.bank import hidden_cases, load_bank
 from course_lib.grading.examiner import Exam, Limits, examine
 from course_lib.grading.intake import repair
-from course_lib.grading.notebook import new_cell, read_notebook, text_of
+from course_lib.grading.notebook import new_cell, read_notebook, text_of, write_notebook
 from course_lib.grading.rooms import Room
 from course_lib.grading.student_room.walls import Limits as RoomLimits
 from course_lib.grading.verdicts import Verdict, read_verdicts
@@ -77,6 +77,19 @@ def notebook_with(course: Course, cells: list[tuple[str, str]]) -> Any:
             notebook.cells[place].source = source
         place += 1
     return notebook
+
+
+def under_the_id(name: str) -> Callable[[Path, Any], None]:
+    """Hands a notebook in under an id of its own choice, in the place of the folder that was made for it."""
+
+    def hand_in(folder: Path, notebook: Any) -> None:
+        other = folder.parents[1] / name / "mini"
+        other.mkdir(parents=True)
+        write_notebook(notebook, other / "mini.ipynb")
+        folder.rmdir()
+        folder.parent.rmdir()
+
+    return hand_in
 
 
 class Hall:

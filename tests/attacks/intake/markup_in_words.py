@@ -13,5 +13,7 @@ EVIL = (
 
 def hand_in(folder, notebook):
     for number, kind in enumerate(("markdown", "raw")):
-        notebook.cells.append(unchecked_cell(kind, EVIL, {}) | {"id": f"evil-{number}"})
+        cell = unchecked_cell(kind, EVIL, {})
+        cell["id"] = f"evil-{number}"
+        notebook.cells.append(cell)
     write_notebook(notebook, folder / "mini.ipynb")

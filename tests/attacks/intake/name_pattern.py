@@ -3,14 +3,6 @@
 # attack: a pattern that means every student
 # status: any
 # mean: any
-from course_lib.grading.notebook import write_notebook
+from attack_suite import under_the_id
 
-NAME = "student-*"
-
-
-def hand_in(folder, notebook):
-    other = folder.parents[1] / NAME / "mini"
-    other.mkdir(parents=True)
-    write_notebook(notebook, other / "mini.ipynb")
-    folder.rmdir()
-    folder.parent.rmdir()
+hand_in = under_the_id("student-*")
