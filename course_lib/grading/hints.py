@@ -117,9 +117,9 @@ SOFTMAX_UNGUARDED = Text(
     "row that is masked throughout becomes 0/0.",
 )
 TRUTH_OF_AN_ARRAY = Text(
-    "배열이 참인지를 물었습니다 (if mask). 배열 전체의 참·거짓은 정해지지 않습니다. 주어졌는지는 is None 으로 "
+    "배열이 참인지를 물었습니다 (if x:). 배열 전체의 참·거짓은 정해지지 않습니다. 주어졌는지는 is None 으로 "
     "물어보세요.",
-    "An array was asked whether it is true (if mask), which has no answer. Ask with `is None` whether it was given.",
+    "An array was asked whether it is true (if x:), which has no answer. Ask with `is None` whether it was given.",
 )
 ZERO_SCALE_TAKEN_FOR_NONE = Text(
     "scale=0 이 '없음'으로 읽혔습니다 (scale or ...). `scale is None` 으로 물어보세요.",
