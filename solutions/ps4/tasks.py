@@ -609,6 +609,11 @@ def split_by_einsum(x, heads, repeat=1):
     return torch.einsum("rh,...nhd->...rnd", shares, x.reshape(*x.shape[:-1], heads, -1))
 
 
+ONE_BATCH_AXIS = Text(
+    "transpose(1, 2) 는 batch 축이 꼭 하나일 때만 맞습니다. batch 축이 몇 개든 맞게 뒤에서 세세요: -2 와 -3.",
+    "transpose(1, 2) is right for just one batch axis. Count from the end, whatever batch axes there are: -2 and -3.",
+)
+
 SPLIT_HEADS = Task(
     name="split_heads",
     reference=split_heads,
@@ -702,6 +707,23 @@ SPLIT_HEADS = Task(
                 "Axes are counted from the front. With batch axes these are others: use -2 and -3.",
             ),
             everywhere(SPLIT_PARTS) - {"rows"},
+        ),
+        Mistake(
+            variant(
+                split_heads,
+                "repeated_flat",
+                ("repeat_interleave(repeat, dim=-3)", "repeat_interleave(repeat)"),
+            ),
+            Text(
+                "dim이 없으면 repeat_interleave 는 모든 축을 하나로 폅니다. heads의 축을 말하세요: dim=-3.",
+                "Without a dim, repeat_interleave makes all axes one. Name that of the heads: dim=-3.",
+            ),
+            everywhere(SPLIT_PARTS),
+        ),
+        Mistake(
+            variant(split_heads, "one_batch_axis_expected", (".transpose(-2, -3)", ".transpose(1, 2)")),
+            ONE_BATCH_AXIS,
+            everywhere(SPLIT_PARTS),
         ),
     ),
     right_answers=(split_by_view, split_by_chunks, split_by_slices, split_by_einsum),
@@ -933,6 +955,11 @@ MERGE_HEADS = Task(
             variant(merge_heads, "truth_of_keep", ("if keep is not None", "if keep")),
             TRUTH_OF_AN_ARRAY,
             frozenset({"off"}),
+        ),
+        Mistake(
+            variant(merge_heads, "one_batch_axis_expected", ("x.transpose(-2, -3)", "x.transpose(1, 2)")),
+            ONE_BATCH_AXIS,
+            everywhere(MERGE_PARTS),
         ),
     ),
     right_answers=(merge_by_unbinding, merge_by_reshaping, merge_by_loops, merge_by_einsum),
