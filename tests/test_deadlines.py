@@ -53,6 +53,17 @@ def test_read_deadlines_extends_for_one_student() -> None:
     assert found.extensions("ps1") == {"student-007": 3 * DAY}
 
 
+def test_read_deadlines_takes_an_extension_and_a_release_of_no_length() -> None:
+    found = read(
+        "[released]\nps1 = 2027-03-31T23:59:00\n[due]\nps1 = 2027-03-31T23:59:00\n"
+        '[late]\npenalty = "100% per hour"\ngrace = "2 hours"\ncut_off = "2 hours"\n'
+        '[extensions]\n"student-007" = { ps1 = 2027-03-31T23:59:00 }\n'
+    )
+    assert found.due_for("ps1", "student-007") == found.due["ps1"] == found.released["ps1"]
+    assert found.policy is not None
+    assert (found.policy.amount, found.policy.grace, found.policy.cut_off) == (1.0, 2 * HOUR, 2 * HOUR)
+
+
 def test_read_deadlines_of_nothing_sets_nothing() -> None:
     assert read("", None).policy is None
     assert read("", None).due_for("ps1", "student-001") is None

@@ -26,6 +26,7 @@ from course_lib.course import Course, find_course
 from course_lib.grading.secret import secret_of
 from course_lib.release.leaks import Leak, Private, files_in, find_leaks, private_of
 from course_lib.release.unwrap import normal
+from course_lib.release.wheel import WHEEL, wheel
 
 ROOT = Path(__file__).parents[1]
 LINE = "total = x.sum(axis=axis)"  # of the small course's solution
@@ -250,7 +251,9 @@ def test_what_students_get_of_the_real_course_holds_no_leak() -> None:
     course = find_course(ROOT)
     private = private_of(course)
     assert len(private.texts) > 1000
-    assert find_leaks(private, files_in(course.exercises)) == []
+    # Wheels that an older release has left in this checkout hold lines that the library has no more.
+    files = [(name, content) for name, content in files_in(course.exercises) if not name.endswith(".whl")]
+    assert find_leaks(private, [*files, (WHEEL, wheel())]) == []
 
 
 def test_files_in_does_not_follow_links(tmp_path: Path) -> None:

@@ -128,6 +128,7 @@ def test_grade_reports_time_stamps_in_doubt(
     course: Course, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(course.root)
+    monkeypatch.delenv("COURSE_ROOT", raising=False)
     monkeypatch.setenv("COLUMNS", "300")
     for _ in range(2):  # marks that stand are doubted as new ones are
         with pytest.raises(SystemExit) as ended:
