@@ -661,9 +661,12 @@ ATTACKS = (
     "input_shown",
     "kill_group",
     "left_daemon",
+    "memory_helper",
     "memory_processes",
+    "memory_sockets",
     "neighbour_escape",
     "neighbour_limits",
+    "neighbour_signals",
     "seek_devices",
     "shadow_poison",
 )
