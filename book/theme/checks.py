@@ -144,7 +144,9 @@ class Number(_Check):
         return [_tag("fieldset", *_legend(question), asked), *_controls(), folded]
 
     def _value(self, answer: part) -> list[nodes.Node]:
-        return [_tag("p", *answer.children, classes="value")] if answer.children else []
+        if answer.children:
+            return [_tag("p", *answer.children, classes="value")]
+        return [_words("p", _("Any other number"), classes="other")]
 
 
 class Open(_Check):

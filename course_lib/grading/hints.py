@@ -82,7 +82,7 @@ NOT_SCALED = Text(
     "The scaling by √d_k is missing.",
 )
 OUTPUT_TRANSPOSED = Text(
-    "output이 뒤집혔습니다. Query마다 한 row, shape은 (n_q, d_v) 입니다.",
+    "output이 뒤집혔습니다. Query마다 한 row, shape는 (n_q, d_v) 입니다.",
     "The output is transposed. One row a Query: (n_q, d_v).",
 )
 SCALED_BY_D_V = Text(

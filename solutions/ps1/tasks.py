@@ -108,7 +108,7 @@ SCORES = Task(
                 scores, "keys_against_queries", ("q @ np.swapaxes(k, -1, -2)", "k @ np.swapaxes(q, -1, -2)")
             ),
             Text(
-                "K 와 Q 의 자리가 바뀌었습니다. row 하나가 Query 하나의 비교 결과여야 하므로 shape은 (n_q, n_k) 입니다.",
+                "K 와 Q 의 자리가 바뀌었습니다. row 하나가 Query 하나의 비교 결과여야 하므로 shape는 (n_q, n_k) 입니다.",
                 "K and Q have changed places. One row holds one Query's comparisons, so the shape is (n_q, n_k).",
             ),
             everywhere(SCORE_PARTS),
@@ -419,7 +419,7 @@ SCALE_AND_MASK = Task(
         Mistake(
             logits_indexed,
             Text(
-                "logits[~mask] 는 shape이 같은 mask만 받습니다. broadcast되는 mask에는 np.where 를 쓰세요.",
+                "logits[~mask] 는 shape가 같은 mask만 받습니다. broadcast되는 mask에는 np.where 를 쓰세요.",
                 "logits[~mask] takes a mask of the same shape only. For one that broadcasts, use np.where.",
             ),
             frozenset({"broadcast"}),
@@ -1202,7 +1202,7 @@ ATTENTION_MASK = Task(
         Mistake(
             query_axis_missing,
             Text(
-                "Query 축이 없습니다. shape은 (batch, n_q, n_k) 입니다.",
+                "Query 축이 없습니다. shape는 (batch, n_q, n_k) 입니다.",
                 "The Query axis is missing. The shape is (batch, n_q, n_k).",
             ),
             everywhere(MASK_PARTS),

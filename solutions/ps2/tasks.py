@@ -1169,7 +1169,7 @@ ATTENTION_ENTROPY = Task(
         Mistake(
             variant(attention_entropy, "summed_over_queries", ("1.0))).sum(axis=-1)", "1.0))).sum(axis=-2)")),
             Text(
-                "Query 축을 더했습니다. Query마다 수 하나, shape은 (..., n_q) 입니다.",
+                "Query 축을 더했습니다. Query마다 수 하나, shape는 (..., n_q) 입니다.",
                 "The Query axis is summed. One number a Query: the shape is (..., n_q).",
             ),
             everywhere(ENTROPY_PARTS),
@@ -1637,7 +1637,7 @@ SCALE_FOR_WEIGHT = Task(
         Mistake(
             wide_scale_on_the_whole,
             Text(
-                "모든 row를 하나로 보고 scale 하나를 구했습니다. row마다 수 하나, shape은 (...) 입니다.",
+                "모든 row를 하나로 보고 scale 하나를 구했습니다. row마다 수 하나, shape는 (...) 입니다.",
                 "All rows are taken as one, with one scale. There is one number a row: the shape is (...).",
             ),
             MANY_QUERIES,

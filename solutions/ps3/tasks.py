@@ -130,7 +130,7 @@ CONTRIBUTIONS = Task(
                 ("np.where(shares == 0, 0.0, shares * v[..., None, :, :])", "weights @ v"),
             ),
             Text(
-                "이미 더한 output입니다. 더하기 전에 Key마다 하나씩, shape은 (..., n_q, n_k, d_v) 입니다.",
+                "이미 더한 output입니다. 더하기 전에 Key마다 하나씩, shape는 (..., n_q, n_k, d_v) 입니다.",
                 "This is the output, summed already. Before the sum there is one a Key: (..., n_q, n_k, d_v).",
             ),
             everywhere(CONTRIBUTION_PARTS),
@@ -897,7 +897,7 @@ ATTENTION_IN_COLUMNS = Task(
                 ),
             ),
             Text(
-                "output이 rows로 나왔습니다. Query마다 column 하나, shape은 (..., d_v, n_q) 입니다.",
+                "output이 rows로 나왔습니다. Query마다 column 하나, shape는 (..., d_v, n_q) 입니다.",
                 "The output comes in rows. There is one column a Query: (..., d_v, n_q).",
             ),
             everywhere(COLUMN_PARTS),
@@ -989,7 +989,7 @@ ATTENTION_IN_COLUMNS = Task(
                 ("np.where(total == 0, 1.0, total)", "total"),
             ),
             Text(
-                "column의 최댓값도 빼지 않고 합이 0 인 column도 살피지 않은 Softmax입니다. 큰 값에서 넘치고, 모두 가려진 column는 0/0 이 됩니다.",
+                "column의 최댓값도 빼지 않고 합이 0 인 column도 살피지 않은 Softmax입니다. 큰 값에서 넘치고, 모두 가려진 column은 0/0 이 됩니다.",
                 "This Softmax neither subtracts the column's maximum nor looks for columns whose sum is 0: large values overflow, and a column that is masked throughout becomes 0/0.",
             ),
             frozenset({"dead", "extremes"}),

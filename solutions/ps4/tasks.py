@@ -443,7 +443,7 @@ ATTENTION = Task(
                 ("0.0)\n    return weights @ v, weights", "0.0)\n    return (weights @ v).mT, weights"),
             ),
             Text(
-                "output이 뒤집혔습니다. Query마다 한 row, shape은 (..., n_q, d_v) 입니다.",
+                "output이 뒤집혔습니다. Query마다 한 row, shape는 (..., n_q, d_v) 입니다.",
                 "The output is transposed. One row a Query: (..., n_q, d_v).",
             ),
             everywhere(ATTENTION_PARTS),
@@ -682,7 +682,7 @@ SPLIT_HEADS = Task(
         ),
         Mistake(
             variant(split_heads, "repeat_not_used", ("apart.repeat_interleave(repeat, dim=-3)", "apart")),
-            Text("repeat 을 쓰지 않았습니다.", "repeat is not used."),
+            Text("repeat 를 쓰지 않았습니다.", "repeat is not used."),
             frozenset({"repeat"}),
         ),
         Mistake(
@@ -1746,7 +1746,7 @@ MULTI_HEAD_ATTENTION = Task(
                 ),
             ),
             Text(
-                "parameters의 이름이나 shape이 다릅니다. nn.Linear의 기본값은 bias가 있습니다: bias=False 로 두고, w_k 와 w_v 의 "
+                "parameters의 이름이나 shape가 다릅니다. nn.Linear의 기본값은 bias가 있습니다: bias=False 로 두고, w_k 와 w_v 의 "
                 "폭은 kv_heads · d_k 입니다.",
                 "Names or shapes of the parameters are different. By default nn.Linear has a bias: set bias=False. w_k and w_v "
                 "are kv_heads · d_k wide.",

@@ -129,7 +129,7 @@ def cost_in_torch(n, d_model, heads, kv_heads=None, d_k=None, d_ff=None, gated=F
 
 
 SHAPES_APART = Text(
-    "parameters는 수 하나, FLOPs는 n 의 shape이라 그대로는 쌓이지 않습니다. np.broadcast_arrays 로 shape을 맞추고 쌓으세요.",
+    "parameters는 수 하나, FLOPs는 n 의 shape이라 그대로는 쌓이지 않습니다. np.broadcast_arrays 로 shape를 맞추고 쌓으세요.",
     "Parameters are one number each, FLOPs have the shape of n: they don't stack as they are. Bring them to one shape with "
     "np.broadcast_arrays first.",
 )
@@ -287,7 +287,7 @@ LAYER_COST = Task(
         Mistake(
             variant(layer_cost, "lengths_added_up", ("    counts =", "    n = n.sum()\n    counts =")),
             Text(
-                "길이들을 더해 한 값으로 만들었습니다. n 의 원소마다 한 줄, shape은 (..., 4) 입니다.",
+                "길이들을 더해 한 값으로 만들었습니다. n 의 원소마다 한 줄, shape는 (..., 4) 입니다.",
                 "The lengths are added up. Each entry of n has its own line of counts: (..., 4).",
             ),
             everywhere(COST_PARTS),
@@ -1170,7 +1170,7 @@ SWIGLU = Task(
                 ),
             ),
             Text(
-                "결과가 뒤집혔습니다. token마다 한 row, shape은 (..., n, d_out) 입니다.",
+                "결과가 뒤집혔습니다. token마다 한 row, shape는 (..., n, d_out) 입니다.",
                 "The result is transposed. One row a token: (..., n, d_out).",
             ),
             everywhere(SWIGLU_PARTS),

@@ -633,7 +633,7 @@ RUNNING_STATES = Task(
         Mistake(
             variant(running_states, "blocks_in_front", ("np.stack(states, axis=-2)", "np.stack(states)")),
             Text(
-                "blocks를 첫 축에 쌓았습니다. shape은 (..., n_q, blocks, 2) 입니다.",
+                "blocks를 첫 축에 쌓았습니다. shape는 (..., n_q, blocks, 2) 입니다.",
                 "The blocks are stacked along the first axis. The shape is (..., n_q, blocks, 2).",
             ),
             everywhere(STATE_PARTS),
@@ -671,7 +671,7 @@ RUNNING_STATES = Task(
                 ("logits[..., start : start + block_size]", "blocks[..., start // block_size, :]"),
             ),
             Text(
-                "reshape은 n_k 가 block_size 로 나누어떨어질 때만 됩니다. 마지막 block은 짧을 수 있습니다: slice로 자르세요.",
+                "reshape는 n_k 가 block_size 로 나누어떨어질 때만 됩니다. 마지막 block은 짧을 수 있습니다: slice로 자르세요.",
                 "reshape works only where block_size divides n_k. The last block may be shorter: cut with slices.",
             ),
             frozenset({"ragged", "batches", "masked", "high"}),
