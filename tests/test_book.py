@@ -23,6 +23,7 @@ from pathlib import Path
 
 import matplotlib as mpl
 import myst_nb
+import numpy as np
 import pytest
 
 import course_lib
@@ -306,7 +307,7 @@ def _computed(path: Path) -> list[str]:
 
 def _execute(cells: list[str]) -> dict[str, object]:
     names: dict[str, object] = {"__name__": "__main__"}
-    with pytest.MonkeyPatch.context() as patch, mpl.rc_context({"backend": "agg"}):
+    with pytest.MonkeyPatch.context() as patch, mpl.rc_context({"backend": "agg"}), np.printoptions():
         patch.setattr(myst_nb, "glue", lambda name, value, display=True: None)
         for cell in cells:
             exec(compile(cell, "<cell>", "exec"), names)

@@ -16,6 +16,7 @@ from functools import cache
 from pathlib import Path
 from types import FunctionType
 
+import numpy as np
 import pytest
 
 import course_lib
@@ -38,7 +39,7 @@ def cells_of(chapter):
 
 
 def run(code, space):
-    with contextlib.redirect_stdout(io.StringIO()):
+    with contextlib.redirect_stdout(io.StringIO()), np.printoptions():
         exec(code, space)
 
 

@@ -106,13 +106,16 @@ def test_a_locked_gradebook_is_said_in_a_sentence(
 ) -> None:
     from sqlalchemy import create_engine, text
 
+    other = create_engine("sqlite:///gradebook.db").connect()
+
     def locked(*_: object) -> None:
-        create_engine("sqlite:///gradebook.db").connect().execute(text("BEGIN EXCLUSIVE"))
+        other.execute(text("BEGIN EXCLUSIVE"))
         engine = create_engine("sqlite:///gradebook.db", connect_args={"timeout": 0})
         engine.connect().execute(text("CREATE TABLE one (x)"))
 
     monkeypatch.setattr("course_lib.release.notebooks.release", locked)
-    code, out, err = run("release")
+    with other:
+        code, out, err = run("release")
     assert (code, out) == (1, "")
     assert re.fullmatch(r"course: The gradebook can't .* locked\. Wait .* goes on from there\.\n", err)
 
