@@ -53,8 +53,6 @@ def floating(xp: Any, **arrays: Array) -> list[Array]:
         if kinds[dtype] is None:
             least = " of 16 bits or more" if xp.isdtype(dtype, "real floating") else ""
             raise ValueError(f"{name} must hold real numbers{least}: its dtype is {dtype}")
-    if len(dtypes) == 1 and "real floating" in kinds.values():
-        return list(arrays.values())
     if "real floating" in kinds.values():
         common = xp.result_type(*dtypes)
     else:

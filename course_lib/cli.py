@@ -41,7 +41,7 @@ def main(arguments: list[str] | None = None) -> None:
     except CourseError as error:
         _fail(str(error))
     except USAGE_ERROR as error:
-        _fail(f"{error.format_message()} See: course --help")
+        _fail(f"{error.format_message().rstrip('.')}. See: course --help")
     except (KeyboardInterrupt, typer.Abort):
         _fail("Stopped. What was finished stays; the same command goes on from there.")
     except OSError as error:

@@ -9,9 +9,8 @@ import signal
 from collections.abc import Iterator
 
 _FIELD = r"^{}:\s*(\d+) kB$"
-_SOCKET = (
-    2**18
-)  # bytes that wait in one to be read, at most: no page of a process, so no other figure shows them
+# Bytes that wait in a socket to be read, at most: no page of a process, so no other figure shows them.
+_SOCKET = 2**18
 
 
 class Usage:
