@@ -296,7 +296,10 @@ def test_release_refuses_other_tasks_once_there_are_submissions(course: Course, 
     [
         (["bogus"], "No such command 'bogus'"),
         (["grade"], "Missing argument 'PS'"),
-        (["grade", "mini", "--bogus"], "No such option: --bogus. See: course --help"),
+        (
+            ["grade", "mini", "--bogus"],
+            "No such option: --bogus (Possible options: --jobs). See: course --help",
+        ),
         (["grade", "ps9"], "No problem set 'ps9'"),
         (["release", "mini", "ps9"], "No problem set 'ps9'"),
         (["grade", "mini"], "There is no folder {root}/submitted"),
