@@ -18,11 +18,12 @@ from typing import Any
 import pytest
 from mini import hand_in, released_course, snapshot
 
+import course_lib.grading.class_run as class_run
 import course_lib.grading.recorder as recorder
 import course_lib.grading.run as run
 import course_lib.grading.worker as worker
 from course_lib.course import Course, CourseError, find_course
-from course_lib.grading.class_run import LocalWorkers, examine_all
+from course_lib.grading.class_run import LocalWorkers, cores_of, examine_all
 from course_lib.grading.notebook import packed, read_notebook
 from course_lib.grading.report import Report
 from course_lib.grading.run import grade
@@ -483,6 +484,27 @@ def test_local_workers_leave_the_environment_as_it_was(course: Course) -> None:
     with workers.open() as executor:
         assert executor.submit(os.getenv, "OMP_NUM_THREADS").result() == "1"
     assert dict(os.environ) == before
+
+
+def test_workers_keep_to_a_core_each_where_all_cores_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(class_run, "available_cores", lambda: [3, 5, 11])
+    assert cores_of(3) == [3, 5, 11]
+    assert cores_of(5) == [3, 5, 11, 3, 5]
+    assert cores_of(2) == [None, None]
+    monkeypatch.delattr(os, "sched_setaffinity", raising=False)
+    assert cores_of(3) == [None] * 3
+
+
+def test_a_worker_and_its_room_keep_to_one_core(
+    course: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    core = max(os.sched_getaffinity(0))
+    monkeypatch.setattr(class_run, "available_cores", lambda: [core])
+    paper = paper_of(course, "mini")
+    asks = "import os\nprint('cores', sorted(os.sched_getaffinity(0)))\n" + ANSWERS["right"]
+    notebook = packed(read_notebook(hand_in(course, tmp_path, "student-001", double_solution=asks)))
+    [examined] = examine_all([Unit("student-001", notebook, paper.digest)], LocalWorkers(paper, 1))
+    assert f"cores [{core}]" in examined.notebook
 
 
 # What is recorded

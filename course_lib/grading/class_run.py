@@ -14,7 +14,16 @@ from types import ModuleType
 from typing import Any, Protocol
 
 from course_lib.course import CourseError
-from course_lib.grading.worker import Examined, NoRoom, Paper, Unit, begin_process, examine_unit, get_ready
+from course_lib.grading.worker import (
+    Examined,
+    NoRoom,
+    Paper,
+    Place,
+    Unit,
+    begin_process,
+    examine_unit,
+    get_ready,
+)
 
 # Of units whose worker was lost together, each is tried alone so many times.
 TRIES_ALONE = 2
@@ -38,7 +47,7 @@ class LocalWorkers:
 
     def __init__(self, paper: Paper, jobs: int | None = None) -> None:
         self.paper = paper
-        self.count = jobs or available_cores()
+        self.count = jobs or len(available_cores())
         self._early: _Pool | None = None
 
     def start(self, count: int) -> None:
@@ -69,14 +78,14 @@ class _Pool:
         self._before = {child.pid for child in multiprocessing.active_children()}
         context = multiprocessing.get_context("spawn")
         # What a process is started with is written to it while it loads Python; a queue keeps nobody waiting.
-        papers: multiprocessing.Queue[Paper] = context.Queue()
-        papers.cancel_join_thread()
+        places: multiprocessing.Queue[Place] = context.Queue()
+        places.cancel_join_thread()
         self.executor = ProcessPoolExecutor(
-            count, mp_context=context, initializer=begin_process, initargs=(papers,)
+            count, mp_context=context, initializer=begin_process, initargs=(places,)
         )
         with _one_thread_each(), _without_main():
-            for _ in range(count):
-                papers.put(paper)
+            for core in cores_of(count):
+                places.put(Place(paper, core))
                 self.executor.submit(get_ready, paper.digest)
 
     def stop(self) -> None:
@@ -161,9 +170,24 @@ def examine_all(units: Iterable[Unit], workers: Workers) -> Generator[Examined, 
         suspects = []
 
 
-def available_cores() -> int:
-    """The cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+def available_cores() -> list[int]:
+    """The cores that this process may use, by number."""
+    if hasattr(os, "sched_getaffinity"):
+        return sorted(os.sched_getaffinity(0))
+    return list(range(os.cpu_count() or 1))
+
+
+def cores_of(workers: int) -> list[int | None]:
+    """The core of each worker, where the system can keep a process to one and all have work.
+
+    A worker and its room wait for each other: together on one core neither is sent after the other to a core where
+    another pair is at work, while its own is idle. Fewer workers than cores are left to the system, which knows what
+    else runs.
+    """
+    cores = available_cores()
+    if workers < len(cores) or not hasattr(os, "sched_setaffinity"):
+        return [None] * workers
+    return [cores[number % len(cores)] for number in range(workers)]
 
 
 def _through(

@@ -68,6 +68,14 @@ class Paper:
 
 
 @dataclass(frozen=True)
+class Place:
+    """What a process of a local pool works with: a paper, and the one core that it and its rooms keep to, if any."""
+
+    paper: Paper
+    core: int | None = None
+
+
+@dataclass(frozen=True)
 class Unit:
     """One submission: a staged notebook's text, and whose it is; `paper` is a digest."""
 
@@ -118,16 +126,19 @@ def begin(paper: Paper, *, elsewhere: bool = False) -> None:
         _refused.add(paper.digest)
 
 
-def begin_process(papers: multiprocessing.Queue[Paper]) -> None:
+def begin_process(places: multiprocessing.Queue[Place]) -> None:
     """What a process of a local pool does first: it ends with the run that started it, and leaves no room behind.
 
-    One paper waits for it in the queue.
+    One place waits for it in the queue.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the run says when to stop
     parent = multiprocessing.parent_process()
     if parent is not None:
         threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
-    begin(papers.get())
+    place = places.get()
+    if place.core is not None:
+        os.sched_setaffinity(0, {place.core})
+    begin(place.paper)
 
 
 def get_ready(digest: str) -> None:
