@@ -17,7 +17,7 @@ from nbclient.exceptions import CellExecutionError, CellTimeoutError
 from nbformat.v4 import new_code_cell
 
 from course_lib.course import Course, CourseError
-from course_lib.release import sphinx_run
+from course_lib.release import site, sphinx_run
 from course_lib.release.link_check import look_at_links
 from course_lib.release.site import build_site, failure_in
 
@@ -74,6 +74,24 @@ def test_build_site_executes_again_only_what_changed(course: Course) -> None:
     build_site(course)
     assert page(course, "second").stat().st_mtime_ns > before
     assert read(course, "second").partition("at ")[2][:19] == executed.partition("at ")[2][:19]
+
+
+def test_build_site_takes_a_chapter_that_was_saved_while_it_was_being_built(
+    course: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def save_and_run(*arguments: Any) -> int:
+        if not page(course, "index").exists():
+            write(course, "book/ko/index.md", INDEX + "\n한 줄 더.\n")
+        return run(*arguments)
+
+    run = site._run
+    monkeypatch.setattr(site, "_run", save_and_run)
+    build_site(course)
+    assert "한 줄 더" in read(course, "index")
+    style = (course.build / "html" / "_static" / "book.css").read_bytes()
+    assert build_site(course).rebuilt
+    assert "한 줄 더" in read(course, "index")
+    assert (course.build / "html" / "_static" / "book.css").read_bytes() == style
 
 
 @pytest.mark.slow
