@@ -62,7 +62,8 @@ def _in_order(files: Iterable[Any]) -> list[str]:
 
 
 def _write_bundles(app: Sphinx, error: Exception | None) -> None:
-    if error or app.builder.format != "html" or not hasattr(app.builder, "_orig_js_files"):  # no page was written
+    written = hasattr(app.builder, "_orig_js_files")  # Sphinx names the scripts before it writes a page
+    if error or app.builder.format != "html" or not written:
         return
     root = Path(app.outdir)
     pages = [path for path in root.rglob("*.html") if root / "en" not in path.parents]
