@@ -43,6 +43,8 @@ WITHOUT_DIGITS = {*REFERENCE, "index", "large-classes"}
 ALLOWED = {
     "ko": {
         "computation": {"약 25분": "reading time, an estimate"},
+        "scaling": {"약 30분": "reading time, an estimate"},
+        "worked-example": {"약 30분": "reading time, an estimate"},
         "heads": {"약 50분": "reading time, an estimate", "DeepSeek-V2": "a model's name"},
         "score-control": {
             "약 40분": "reading time, an estimate",
@@ -252,6 +254,21 @@ def test_glossary_defines_every_term_once_in_one_sentence(path: Path) -> None:
     assert [text for *_, text in entries if not re.fullmatch(r"  [^.]+\.", text)] == []
 
 
+# Korean names that would be a second one for a term of the glossary; "지수" alone is an exponent.
+SECOND_NAMES = re.compile(r"분산|독립|내적|지수(?! ?함수| 법칙)")
+BESIDE_THE_TERM = ("dot product(내적)", "독립(independent)", "모든 지수가 $0$ 이하이므로")
+
+
+@pytest.mark.parametrize("path", [path for path in CHAPTERS if path.parent.name == "ko"], ids=_name)
+def test_korean_chapter_calls_a_thing_by_one_name(path: Path) -> None:
+    if path.stem == "glossary":
+        return
+    text = path.read_text(encoding="utf-8")
+    for beside in BESIDE_THE_TERM:
+        text = text.replace(beside, "")
+    assert [line for line in text.split("\n") if SECOND_NAMES.search(line)] == []
+
+
 @pytest.mark.parametrize("path", [path for path in CHAPTERS if path.stem == "api"], ids=_name)
 def test_api_shows_every_public_name_once(path: Path) -> None:
     lists = re.findall(r"^:::\{library\}\n(.*?)^:::$", path.read_text(encoding="utf-8"), re.M | re.S)
@@ -416,3 +433,15 @@ def _inline(start: int, text: str) -> Iterator[Span]:
                 yield Span("maths", start + token.start(group), token[group])
         rest = token.end()
     yield Span("prose", start + rest, text[rest:])
+
+
+@pytest.mark.parametrize("language", ["ko", "en"])
+def test_problem_set_names_chapters_as_the_book_does(language: str) -> None:
+    named = {"ko": r"^\| 먼저 읽을 것 \| (.*) \|$", "en": r"^\| Read first \| (.*) \|$"}[language]
+    titles = {re.search(r"^# (.*)$", path.read_text(encoding="utf-8"), re.M)[1].split(":")[0]  # type: ignore[index]
+              for path in CHAPTERS if path.parent.name == language}  # fmt: skip
+    for path in sorted((ROOT / "solutions").glob("*/ps?.md")):
+        (line,) = re.findall(named, path.read_text(encoding="utf-8"), re.M)
+        chapters = re.findall(r"\*([^*]+)\*", line)
+        assert chapters
+        assert set(chapters) <= titles, path.name

@@ -91,7 +91,7 @@ class FourSteps extends Answer {
       const [best, shown] = [row.indexOf(Math.max(...row)), aligned(O[i]).join(", ")];
       const query = `Query ${i + 1}`;
       if (!sum(row)) return this.word(`${query}: 볼 수 있는 Key가 없어 output은 0이다.`, `${query} may see no Key: its output is 0.`);
-      return this.word(`${query}: Key ${best + 1}의 비중이 가장 크고(${aligned(row)[best]}), output은 [${shown}]이다.`,
+      return this.word(`${query}: Key ${best + 1}의 weight가 가장 크고(${aligned(row)[best]}), output은 [${shown}]이다.`,
         `${query} gives Key ${best + 1} the largest weight, ${aligned(row)[best]}; its output is [${shown}].`);
     }).join(" ");
   }

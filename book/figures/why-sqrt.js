@@ -75,7 +75,7 @@ class WhySqrt extends Answer {
     const shares = weights.map((weight, key) => `<rect x="${key * step + 3}" y="${226 - 80 * weight}" width="${step - 6}" height="${80 * weight}" class="weight"/>
       ${words((key + 0.5) * step, 242, key + 1, 'class="middle faint"')}`).join("");
     const label = this.word("scores의 분포와 첫 row의 Softmax", "Spread of the scores, and Softmax of the first row");
-    const facts = [["σ", `${number(measured)}`], [this.word("가장 큰 비중 p", "Largest weight p"), aligned([p])[0]],
+    const facts = [["σ", `${number(measured)}`], [this.word("가장 큰 weight p", "Largest weight p"), aligned([p])[0]],
       ["p(1−p)", number(p * (1 - p))], [this.word("포화된 rows", "Saturated rows"), `${Math.round(saturated * 100)} %`]];
     return `<div>${svg(width, 250, label, `${words(0, 12, title, 'class="bold"')}${bars}<path class="axis" d="M0 92H${width}"/>${sigma}${ticks}
       ${words(0, 136, "Softmax", 'class="faint"')}<path class="axis" d="M0 226.500H${width}"/>${shares}`)}

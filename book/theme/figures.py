@@ -248,7 +248,7 @@ START: dict[str, dict[str, Any]] = {
 TITLES = {
     "four-steps": ("네 연산: 입력에서 output까지", "The four steps, from the input to the output"),
     "why-sqrt": (
-        "scores의 폭과 Softmax, 나누기 전과 후",
+        "scores가 퍼진 정도와 Softmax, 나누기 전과 뒤",
         "Spread of the scores and Softmax, before and after dividing",
     ),
     "score-control": ("score를 다루는 세 곳", "Three places to control a score"),
@@ -272,18 +272,18 @@ LABELS: dict[str, list[tuple[str, str]]] = {
     "why-sqrt": [
         ("표준편차, 유도한 값", "Standard deviation, derived"),
         ("표준편차, 잰 값", "Standard deviation, measured"),
-        ("가장 큰 비중 p", "Largest weight p"),
+        ("가장 큰 weight p", "Largest weight p"),
         ("남는 기울기 p(1−p)", "Gradient left, p(1−p)"),
         ("포화된 rows의 비율 (p > 0.99)", "Share of saturated rows (p > 0.99)"),
-        *((f"비중 {key}", f"Weight {key}") for key in range(1, 9)),
+        *((f"weight {key}", f"Weight {key}") for key in range(1, 9)),
     ],
     "score-control": [
         ("가장 큰 |logit|", "Largest |logit|"),
         ("상한", "Bound"),
-        ("가장 큰 비중 p", "Largest weight p"),
+        ("가장 큰 weight p", "Largest weight p"),
         ("남는 기울기 p(1−p)", "Gradient left, p(1−p)"),
         *PER_KEY,
-        *((f"비중 {key}", f"Weight {key}") for key in range(1, 7)),
+        *((f"weight {key}", f"Weight {key}") for key in range(1, 7)),
     ],
     "attention-and-ffn": [
         ("parameters", "Parameters"),

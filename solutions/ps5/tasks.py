@@ -1460,7 +1460,7 @@ MIXTURE_OF_EXPERTS = Task(
                 ("    gates = gates / gates.sum(axis=-1, keepdims=True)\n", ""),
             ),
             Text(
-                "gates의 합이 1 이 아닙니다. 지수의 합으로 나누지 않았습니다.",
+                "gates의 합이 1 이 아닙니다. exponentials의 합으로 나누지 않았습니다.",
                 "The gates don't sum to 1: the sum of the exponentials is not divided by.",
             ),
             ALL_BUT_DECIDED,

@@ -259,7 +259,7 @@ MERGE = Task(
                 merge, "base_two", ("np.exp(first", "np.exp2(first"), ("np.exp(second", "np.exp2(second")
             ),
             Text(
-                "밑이 2 인 지수를 썼습니다. Softmax의 밑은 e 입니다.",
+                "밑이 2 인 지수 함수를 썼습니다. Softmax의 밑은 e 입니다.",
                 "The exponential has base 2. Softmax has base e.",
             ),
             everywhere(MERGE_PARTS),
