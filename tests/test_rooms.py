@@ -489,6 +489,43 @@ def test_sockets_count_as_memory() -> None:
             seat.run(more, seconds=9)
 
 
+FAR_APART = """
+import ctypes, mmap, time
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+for number in range(20_000):
+    ctypes.c_char.from_address(libc.mmap(0x100000000000 + number * 2**30, 4096, 1, 0x100022, -1, 0)).value
+time.sleep(9)
+"""
+
+
+def test_tables_of_pages_count_as_memory() -> None:
+    with Room(limits=RoomLimits(resident=100 * 2**20)) as small, small.seat() as seat, pytest.raises(TooMuch):
+        seat.run(FAR_APART, seconds=20)
+
+
+def test_a_disk_is_not_kept_busy(seat: Seat) -> None:
+    source = """
+import ctypes, os
+file = os.open("x", os.O_RDWR | os.O_CREAT)
+os.sync(), os.fsync(file), os.fdatasync(file), os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
+libc = ctypes.CDLL(None)
+print([getattr(libc, name)(-1) for name in ("fsync", "fdatasync", "syncfs")])  # no file has this number
+"""
+    assert said(seat, source) == "[0, 0, 0]\n"
+
+
+def test_numbers_that_nobody_has_looked_at_are_no_calls(seat: Seat) -> None:
+    source = """
+import ctypes, errno
+libc = ctypes.CDLL(None, use_errno=True)
+for number in (470, 1000, 0x40000000 | 39, 2**31 - 1):
+    print(libc.syscall(number), errno.errorcode[ctypes.get_errno()])
+"""
+    assert said(seat, source) == "-1 ENOSYS\n" * 4
+
+
 @pytest.mark.parametrize("value", ["3", "[2]", "None", "type('x ' + str(1), (), {})()"])
 def test_examine_says_what_stands_where_a_function_should(room: Room, value: str) -> None:
     said = verdict(examined(room, replace(DOUBLE, forbidden=("numpy.mean",)), f"double = {value}"))[1]
@@ -662,8 +699,11 @@ ATTACKS = (
     "kill_group",
     "left_daemon",
     "memory_helper",
+    "memory_kernel",
     "memory_processes",
     "memory_sockets",
+    "memory_tables",
+    "neighbour_core",
     "neighbour_escape",
     "neighbour_limits",
     "neighbour_signals",

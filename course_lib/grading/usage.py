@@ -39,9 +39,15 @@ class Usage:
             signal.pidfd_send_signal(self._descriptor, signal.SIGKILL)
 
     def resident(self) -> int:
-        """Bytes in use now, each page divided by those who share it; with what the kernel may hold for sockets."""
-        pages = sum(_bytes(pid, "smaps_rollup", "Pss") for pid in self._processes())
-        return pages + _SOCKET * _sockets(self.first)
+        """Bytes in use now, each page divided by those who share it; with what is swapped out, and the kernel's own.
+
+        That is the tables of pages, which pages that were only read may take alone, and what may wait in sockets.
+        """
+        held = sum(
+            _bytes(pid, "smaps_rollup", "(?:Swap)?Pss") + _bytes(pid, "status", "VmPTE")
+            for pid in self._processes()
+        )
+        return held + _SOCKET * _sockets(self.first)
 
     def forget_peak(self) -> None:
         """Lets `peak` begin anew from what is in use now."""
@@ -82,10 +88,10 @@ def _sockets(pid: int) -> int:
 
 
 def _bytes(pid: int, file: str, field: str) -> int:
-    """A field of a file of /proc/PID; 0 where the process has ended, or may not be looked at."""
+    """The fields of this name in a file of /proc/PID; 0 where the process has ended, or may not be looked at."""
     try:
         with open(f"/proc/{pid}/{file}", encoding="ascii", errors="replace") as lines:
-            found = re.search(_FIELD.format(field), lines.read(), re.MULTILINE)
+            found = re.findall(_FIELD.format(field), lines.read(), re.MULTILINE)
     except OSError:
         return 0
-    return int(found[1]) * 1024 if found else 0
+    return sum(map(int, found)) * 1024
