@@ -445,7 +445,7 @@ def test_load_says_in_one_line_which_module_is_missing(tmp_path, capsys):
 
 
 def test_load_says_that_the_library_is_another(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("course_lib.checks.LIBRARY", "0.0.1")
+    monkeypatch.setattr("course_lib.checks.case_file.LIBRARY", "0.0.1")
     save_cases(tmp_path / "cases.npz", [TASK])
     monkeypatch.undo()
     load(tmp_path / "cases.npz", "en")
@@ -457,8 +457,9 @@ def test_load_says_that_the_library_is_another(tmp_path, capsys, monkeypatch):
 
 def test_load_says_that_the_library_is_another_where_it_can_read_nothing(tmp_path, capsys, monkeypatch):
     """What a later library writes may have fields that this one doesn't know."""
-    monkeypatch.setattr("course_lib.checks.LIBRARY", "9.0.0")
-    monkeypatch.setattr("course_lib.checks._describe", lambda task, pack: {"name": task.name, "unknown": 1})
+    monkeypatch.setattr("course_lib.checks.case_file.LIBRARY", "9.0.0")
+    unknown = {"name": "double", "unknown": 1}
+    monkeypatch.setattr("course_lib.checks.case_file._describe", lambda task, pack: unknown)
     save_cases(tmp_path / "cases.npz", [TASK])
     monkeypatch.undo()
     check = load(tmp_path / "cases.npz", "ko")

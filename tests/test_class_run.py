@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from mini import hand_in, released_course, snapshot
 
+import course_lib
 import course_lib.grading.class_run as class_run
 import course_lib.grading.recorder as recorder
 import course_lib.grading.run as run
@@ -476,6 +477,28 @@ def test_examine_unit_refuses_another_library(course: Course) -> None:
     begin(paper, elsewhere=True)
     with pytest.raises(NoRoom, match="another version of course_lib"):
         examine_unit(Unit("student-001", "{}", paper.digest))
+
+
+@pytest.mark.parametrize(
+    ("name", "counts"),
+    [
+        ("attention.py", True),
+        ("checks/judging.py", True),
+        ("grading/student_room/server.py", True),
+        ("people/export.py", False),
+        ("cli.py", False),
+    ],
+)
+def test_library_digest_covers_what_may_change_a_mark(
+    name: str, counts: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copied = shutil.copytree(Path(course_lib.__file__).parent, tmp_path / "course_lib")
+    monkeypatch.setattr(course_lib, "__file__", str(copied / "__init__.py"))
+    digest = LIBRARY_DIGEST.__wrapped__  # it is kept otherwise
+    before = digest()
+    with (copied / name).open("a") as file:
+        file.write("# more")
+    assert (digest() != before) is counts
 
 
 def test_local_workers_leave_the_environment_as_it_was(course: Course) -> None:

@@ -206,7 +206,8 @@ header, data = (ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)()
 libc.capget(header, data)
 print(list(data), [libc.unshare(flag) for flag in (0x10000000, 0x20000, 0x40000000)])
 print(libc.socket(2, 1, 0), libc.memfd_create(b'x', 0))
-print(libc.flock(os.open('/room/course_lib/checks.py', os.O_RDONLY), 2), libc.inotify_init1(0), libc.inotify_init())
+checks = os.open('/room/course_lib/checks/__init__.py', os.O_RDONLY)
+print(libc.flock(checks, 2), libc.inotify_init1(0), libc.inotify_init())
 """
     assert said(seat, source) == "[0, 0, 0, 0, 0, 0] [-1, -1, -1]\n-1 -1\n-1 -1 -1\n"
 

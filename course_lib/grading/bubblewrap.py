@@ -84,5 +84,5 @@ def _room() -> list[str]:
     here, package = Path(__file__).parent, Path(course_lib.__file__).parent
     words = ["--perms", "0755", "--dir", "/room", "--perms", "0755", "--dir", "/room/course_lib"]
     words += ["--ro-bind", str(here / "student_room"), "/room/student_room"]
-    words += ["--ro-bind", str(package / "checks.py"), "/room/course_lib/checks.py"]
+    words += ["--ro-bind", str(package / "checks"), "/room/course_lib/checks"]
     return [*words, "--perms", "0755", "--dir", "/home", "--perms", "1777", "--dir", HOME]

@@ -410,7 +410,7 @@ class Room:
         folder = Path(self._folder.name)
         (folder / "course_lib").mkdir()
         (folder / "student_room").symlink_to(Path(__file__).parent / "student_room")
-        (folder / "course_lib" / "checks.py").symlink_to(Path(course_lib.__file__).parent / "checks.py")
+        (folder / "course_lib" / "checks").symlink_to(Path(course_lib.__file__).parent / "checks")
         return _Place([], str(folder), str(folder / "home"), str(folder))
 
 

@@ -112,10 +112,11 @@ def paper_of(course: Course, problem_set: str, *, walls: bool = True) -> Paper:
 
 @cache
 def library_digest() -> str:
-    """A digest of what may change a mark: the library without release and command, and NumPy's version."""
+    """A digest of what may change a mark: the library without people, release and command, and NumPy's version."""
     package = Path(course_lib.__file__).parent
-    files = [*package.glob("*.py"), *package.glob("grading/**/*.py")]
-    parts = [path.name.encode() + path.read_bytes() for path in sorted(files) if path.name != "cli.py"]
+    names = sorted(path.relative_to(package) for path in package.rglob("*.py"))
+    kept = [name for name in names if name.parts[0] not in ("people", "release", "cli.py", "cli_people.py")]
+    parts = [name.as_posix().encode() + (package / name).read_bytes() for name in kept]
     return sha256(b"\0".join([*parts, np.__version__.encode()])).hexdigest()
 
 

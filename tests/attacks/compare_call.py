@@ -20,4 +20,4 @@ def call(function, required, inputs, **k):
     return checks.Outcome(value=np.zeros(3))
 
 
-checks.call = call
+checks.call = checks.judging.call = call

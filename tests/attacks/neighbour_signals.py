@@ -17,7 +17,7 @@ def succeeds(command, value, place="/room/course_lib/checks.py"):
 
 
 def double(x):
-    file = os.open("/room/course_lib/checks.py", os.O_RDONLY)
+    file = os.open("/room/course_lib/checks/__init__.py", os.O_RDONLY)
     if libc.flock(file, 2) == 0 or libc.inotify_init1(0) >= 0 or libc.inotify_init() >= 0:
         return 2 * x
     if any(succeeds(command, LOCK) for command in (6, 7, 37, 38)) or succeeds(1024, 0) or succeeds(1024, 1):

@@ -1,0 +1,268 @@
+"""Calls what a student wrote, on copies of the inputs, and says what came of it."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import importlib
+import io
+import linecache
+import sys
+import traceback
+import tracemalloc
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from course_lib.checks.cases import (
+    NOT_CALLABLE,
+    PLAIN,
+    RETURNED,
+    WRONG_SIGNATURE,
+    Function,
+    Inputs,
+    Outcome,
+    Way,
+)
+
+# The checks themselves: they run on the way to what a student wrote.
+_OURS = __name__.rpartition(".")[0]
+
+
+class ForbiddenCall(Exception):
+    """A task asks for what this call would do."""
+
+
+class TooMuchMemory(Exception):
+    """A call held more memory at once than its task allows."""
+
+
+def call(
+    function: Function,
+    required: Sequence[str],
+    inputs: Inputs,
+    *,
+    way: Way = PLAIN,
+    forbidden: Sequence[str] = (),
+    memory: int | None = None,
+) -> Outcome:
+    """The outcome of one call on copies of the inputs, of which `required` are passed by position.
+
+    Warnings and output on stderr cost nothing. A call of what is `forbidden` raises ForbiddenCall, and one that holds
+    more than `memory` bytes at once TooMuchMemory: an estimate, from what Python and NumPy ask for in this process.
+    """
+    if not callable(function):
+        return Outcome(error=NOT_CALLABLE, message=type(function).__name__)
+    given = copies(inputs)
+    try:
+        with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()), _forbidding(forbidden):
+            warnings.simplefilter("ignore")
+            with _within(memory):
+                results = _Call(function, required, given, way).results()
+            values = [_as_array(result) for result in results]
+    except Exception as error:
+        return Outcome(
+            error=WRONG_SIGNATURE if _never_began(error) else type(error).__name__,
+            changed=_differ(given, inputs),
+            message=str(error),
+            line=_line_of(error, function),
+        )
+    odd = [result for result, value in zip(results, values, strict=True) if value is None]
+    if odd:
+        return Outcome(error=_not_an_array(odd[0]), changed=_differ(given, inputs))
+    first, *more = [value for value in values if value is not None]
+    return Outcome(value=first, changed=_differ(given, inputs), more=tuple(more))
+
+
+def copies(inputs: Inputs) -> Inputs:
+    """The inputs once more: what changes these leaves the others as they are."""
+    return {name: _copy(value) for name, value in inputs.items()}
+
+
+def prepared(given: Inputs, way: Way) -> Inputs:
+    """The inputs as a call along this way takes them: where it takes tensors, these share the arrays' memory."""
+    return {name: _prepared(value, way, learned=name in way.gradients) for name, value in given.items()}
+
+
+@contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """With several, Torch's threads wait for one another ten times as long as calls so small take."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        yield
+        return
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+class _Call:
+    """One call along its way."""
+
+    def __init__(self, function: Function, required: Sequence[str], given: Inputs, way: Way) -> None:
+        self.function, self.required, self.way = function, required, way
+        self.given = prepared(given, way)
+
+    def results(self) -> list[Any]:
+        """The results, then the gradients."""
+        result = self._ask_class() if self.way.kind == "class" else self._ask_function()
+        if self.way.results == 1:
+            results = [result]
+        elif isinstance(result, (tuple, list)) and len(result) == self.way.results:
+            results = list(result)
+        else:
+            return [_Odd(result)]
+        return results + self._gradients(results) if self.way.gradients else results
+
+    def _ask_function(self) -> Any:
+        named = {name: value for name, value in self.given.items() if name not in self.required}
+        return self.function(*(self.given[name] for name in self.required), **named)
+
+    def _ask_class(self) -> Any:
+        built = self.function(**{name: self.given[name] for name in self.way.build})
+        state = {name: self.given[name] for name in self.way.state}
+        if hasattr(built, "load_state_dict"):
+            built.load_state_dict(state)
+            self.given.update((name, built.get_parameter(name)) for name in state)
+        else:
+            for name, value in state.items():
+                setattr(built, name, value)
+        others = [self.given[n] for n in self.given if n not in (*self.way.build, *self.way.state)]
+        return (getattr(built, self.way.method) if self.way.method else built)(*others)
+
+    def _gradients(self, results: list[Any]) -> list[Any]:
+        torch = importlib.import_module("torch")
+        total = sum(
+            (result * torch.cos(torch.arange(result.numel(), dtype=result.dtype)).reshape(result.shape)).sum()
+            for result in results
+        )
+        wanted = [self.given[name] for name in self.way.gradients]
+        return list(torch.autograd.grad(total, wanted, allow_unused=True))
+
+
+class _Odd:
+    """Stands for a result that is not so many as were asked for."""
+
+    def __init__(self, result: object) -> None:
+        self.result = result
+
+
+@contextlib.contextmanager
+def _forbidding(names: Sequence[str]) -> Iterator[None]:
+    """Calls of these functions, and of any of a package, raise. A deterrent: who looks for another way finds it."""
+    codes: dict[Any, str] = {}
+    packages = [name for name in names if "." not in name]
+    for name in names:
+        module, _, attribute = name.rpartition(".")
+        if module in sys.modules:  # what is not loaded is not called
+            found = getattr(sys.modules[module], attribute)
+            found = getattr(found, "forward", found)  # a module of torch is used by calling it
+            found = getattr(found, "__wrapped__", found)
+            codes[getattr(found, "__code__", found)] = name
+    if not codes and not packages:
+        yield
+        return
+
+    def watch(frame: Any, event: str, called: Any) -> None:
+        """Is called at every step of whatever runs, an import as well, so it does no more than it must."""
+        if event == "call":
+            module = str(frame.f_globals.get("__name__"))
+            if module.partition(".")[0] in packages and not module.startswith(_OURS):
+                raise ForbiddenCall(module.partition(".")[0])
+            called = frame.f_code
+        elif event != "c_call":
+            return
+        try:
+            name = codes.get(called)
+        except TypeError:  # what can't be hashed
+            return
+        if name:
+            raise ForbiddenCall(name)
+
+    before = sys.getprofile()
+    sys.setprofile(watch)
+    try:
+        yield
+    finally:
+        sys.setprofile(before)
+
+
+@contextlib.contextmanager
+def _within(memory: int | None) -> Iterator[None]:
+    if memory is None:
+        yield
+        return
+    traced = tracemalloc.is_tracing()
+    if not traced:
+        tracemalloc.start()
+    try:
+        tracemalloc.reset_peak()
+        before = tracemalloc.get_traced_memory()[0]
+        yield
+        peak = tracemalloc.get_traced_memory()[1] - before
+    finally:
+        if not traced:
+            tracemalloc.stop()
+    if peak > memory:
+        raise TooMuchMemory(f"{peak / 2**20:.1f} MiB > {memory / 2**20:.1f} MiB")
+
+
+def _as_array(result: Any) -> np.ndarray | None:
+    """The result as numbers or booleans, from whatever array library; None where it is something else."""
+    if result is None:
+        return None
+    if hasattr(result, "detach"):  # a Torch tensor, which may carry a gradient or lie on a GPU
+        result = result.detach().cpu()
+    try:
+        value = np.asarray(result)
+    except (TypeError, ValueError):
+        return None
+    return np.array(value) if value.dtype.kind in "biuf" else None
+
+
+def _copy(value: Any) -> Any:
+    return value.copy(order="K") if isinstance(value, np.ndarray) else copy.deepcopy(value)
+
+
+def _prepared(value: Any, way: Way, *, learned: bool) -> Any:
+    if not way.torch or not isinstance(value, np.ndarray):
+        return value
+    tensor = importlib.import_module("torch").from_numpy(value)
+    return tensor.requires_grad_() if learned else tensor
+
+
+def _not_an_array(result: object) -> str:
+    found = result.result if isinstance(result, _Odd) else result
+    return RETURNED + ("None" if found is None else type(found).__name__)
+
+
+def _differ(given: Inputs, inputs: Inputs) -> bool:
+    arrays = [name for name, value in inputs.items() if isinstance(value, np.ndarray)]
+    return any(
+        given[name].shape != inputs[name].shape or given[name].tobytes() != inputs[name].tobytes()
+        for name in arrays
+    )
+
+
+def _line_of(error: BaseException, function: Function) -> str:
+    """The last line of the author's own code that the error passed through."""
+    members = vars(function).values() if isinstance(function, type) else [function]
+    files = {getattr(getattr(member, "__code__", None), "co_filename", None) for member in members} - {None}
+    places = [(frame.f_code.co_filename, number) for frame, number in traceback.walk_tb(error.__traceback__)]
+    own = [linecache.getline(name, number).strip() for name, number in places if name in files]
+    return own[-1] if own else ""
+
+
+def _never_began(error: Exception) -> bool:
+    """Whether the arguments of a call did not fit, so that no line of the function has run."""
+    frames = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__)]
+    return (
+        isinstance(error, TypeError)
+        and "argument" in str(error)
+        and set(frames) == {_never_began.__code__.co_filename}
+    )
