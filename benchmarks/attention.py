@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from machine import cores, processor
 
 from course_lib import attention
 
@@ -319,13 +320,6 @@ def machine() -> list[str]:
     ]
 
 
-def processor() -> str:
-    """Its name, where the system gives one."""
-    info = Path("/proc/cpuinfo")
-    names = re.findall(r"model name\s*: (.*)", info.read_text()) if info.exists() else []
-    return names[0] if names else platform.processor() or platform.machine()
-
-
 def blas() -> str:
     """Its name and version, and the kernel that it chose for this processor."""
     built: Any = np.show_config(mode="dicts")
@@ -336,11 +330,6 @@ def blas() -> str:
     said = subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stderr
     kernel = re.search(r"Core: (\w+)", said)
     return f"{found['name']} {found['version']}" + (f", kernel {kernel[1]}" if kernel else "")
-
-
-def cores() -> int:
-    """Those that this process may use."""
-    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
 if __name__ == "__main__":

@@ -27,6 +27,8 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from machine import cores, processor
+
 ROOT = Path(__file__).parents[1]
 RESULT = Path(__file__).with_suffix(".md")
 DUE = datetime(2026, 3, 1, 12)
@@ -422,18 +424,6 @@ def head(options: Any) -> Iterator[str]:
     packages = ", ".join(f"{name} {version(name)}" for name in ("numpy", "torch", "nbgrader"))
     yield f"- {platform.system()}, Python {platform.python_version()}, {packages}"
     yield ""
-
-
-def processor() -> str:
-    """Its name, where the system gives one."""
-    info = Path("/proc/cpuinfo")
-    names = re.findall(r"model name\s*: (.*)", info.read_text()) if info.exists() else []
-    return names[0] if names else platform.processor() or platform.machine()
-
-
-def cores() -> int:
-    """Those that this process may use."""
-    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
 if __name__ == "__main__":
