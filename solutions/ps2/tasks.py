@@ -48,7 +48,9 @@ def with_valid(inputs, valid):
 
 
 def draw_one_experiment(rng):
-    return [random_pairs(rng, (17, 3)), random_pairs(rng, (13, 11))]
+    # The products of the second leave the range of float16.
+    large = {name: 256 * value for name, value in random_pairs(rng, (13, 11)).items()}
+    return [random_pairs(rng, (17, 3)), large]
 
 
 def draw_experiments(rng):
@@ -1040,9 +1042,10 @@ def draw_entropy_dead_row(rng):
 
 
 def draw_saturated(rng):
-    # Whole numbers: exact in float32. One, two and three largest Keys: the entropies are log 1, log 2 and log 3.
+    # Whole numbers: exact in float32. Where m Keys tie for the largest, the entropy is log m.
     # One row far below another: each needs its own maximum.
-    rows = np.array([[4, 1, 2, 3, 0], [4, 4, 1, 2, 0], [4, 4, 4, 1, 3]]) - rng.permutation(3)[:, None]
+    tied = np.arange(7) < rng.permutation([1, 2, 3, 5])[:3, None]
+    rows = np.where(tied, 4, rng.integers(0, 4, (3, 7))) - rng.permutation(3)[:, None]
     return [{"scores": rng.permuted(rows.astype(float), axis=1), "scale": 1e4}]
 
 
@@ -1424,8 +1427,8 @@ def draw_masked_scores(rng):
 
 def draw_limits(rng):
     tied = np.array([[4.0, 4, 1, 2, 0], [4, 4, 4, 1, 3], [4, 4, 4, 4, 4]])
-    tied = shuffled(rng, tied - rng.integers(0, 3))
-    pairs = shuffled(rng, np.array([[4.0, 1], [3, 2], [4, 4]]))
+    tied = rng.permutation(shuffled(rng, tied - rng.integers(0, 3)))
+    pairs = rng.permutation(shuffled(rng, np.array([[4.0, 1], [3, 2], [4, 4]])))
     return [{"scores": tied, "target": target} for target in (0.125, 0.5, 0.75)] + [
         {"scores": pairs, "target": 0.5}
     ]
@@ -1433,7 +1436,8 @@ def draw_limits(rng):
 
 def draw_far_scores(rng):
     # Whole numbers times a power of 2: exact in float32.
-    rows = shuffled(rng, np.tile(np.array([0.0, 1, 2, 3, 5]), (3, 1)))
+    gaps = rng.permuted(np.tile(np.arange(1.0, 8), (3, 1)), axis=1)[:, :4]
+    rows = shuffled(rng, np.concatenate([np.zeros((3, 1)), gaps], axis=1))
     return [
         {"scores": 2.0**12 * rows, "target": 0.75},
         {"scores": 2.0**-12 * rows, "target": 0.75},

@@ -326,9 +326,11 @@ def draw_logit_batches(rng):
 def draw_limit(rng):
     tied = np.array([[4.0, 4, 1, 2, 0], [4, 4, 4, 1, 3], [4, 1, 2, 3, 0]])
     batch = np.broadcast_to(tied - rng.integers(1, 4), (7, 3, 5))
+    # Of numbers so close, 10000 times the difference is next to nothing.
+    close = 2.0**-20 * tied
     return [
         {"logits": rng.permuted(logits, axis=-1), "factors": np.array([1.0, np.inf])}
-        for logits in (batch[0], batch)
+        for logits in (batch[0], batch, close)
     ]
 
 
@@ -434,6 +436,19 @@ def sharpen_in_torch(logits, factors):
 
 def sharpen_in_float32(logits, factors):
     return sharpen(logits.astype(np.float32), factors.astype(np.float32))
+
+
+def power_of_the_weights(logits, factors):
+    weights = sharpen(logits, [1.0])[0]
+    powers = np.stack([weights**factor for factor in factors])
+    return powers / powers.sum(axis=-1, keepdims=True)
+
+
+MULTIPLIED_AS_THEY_COME = Text(
+    "Softmax는 맞지만 배수를 그대로 곱했습니다. ∞ × 0, ∞ − ∞, 0 × (−∞) 가 NaN입니다: 극한과 가려진 자리를 따로 다루세요.",
+    "The Softmax is right, but factors are multiplied as they come: ∞ × 0, ∞ − ∞ and 0 × (−∞) are NaN. "
+    "Treat the limit and masked places apart.",
+)
 
 
 SHARPEN = Task(
@@ -576,11 +591,40 @@ SHARPEN = Task(
                 ("np.where(np.isneginf(highest), 0.0, highest)", "highest"),
                 ("np.where(total == 0, 1.0, total)", "total"),
             ),
-            Text(
-                "Softmax는 맞지만 배수를 그대로 곱했습니다. ∞ × 0, ∞ − ∞, 0 × (−∞) 가 NaN입니다: 극한과 가려진 자리를 따로 다루세요.",
-                "The Softmax is right, but factors are multiplied as they come: ∞ × 0, ∞ − ∞ and 0 × (−∞) are NaN. Treat the limit and masked places apart.",
-            ),
+            MULTIPLIED_AS_THEY_COME,
             frozenset({"limit", "masked"}),
+        ),
+        Mistake(
+            variant(
+                sharpen,
+                "product_in_a_safe_softmax",
+                ("if np.isinf(factor)", "if False"),
+                ("np.where(allowed, factor * finite, -np.inf)", "factor * logits"),
+            ),
+            MULTIPLIED_AS_THEY_COME,
+            frozenset({"limit", "masked"}),
+        ),
+        Mistake(
+            variant(
+                sharpen,
+                "large_number_for_infinity",
+                ("in factors:\n", "in np.minimum(factors, 1e4):\n"),
+            ),
+            Text(
+                "극한 대신 큰 수를 곱했습니다. logits가 서로 아주 가까우면 그 수로는 모자랍니다: 가장 큰 logit인 자리에 1 을 두고 그 수로 나누세요.",
+                "A large number is multiplied in place of the limit. Logits that lie very close are not told apart by it: "
+                "put 1 where the logit is the largest, and divide by how many there are.",
+            ),
+            frozenset({"limit"}),
+        ),
+        Mistake(
+            power_of_the_weights,
+            Text(
+                "weights를 거듭제곱했습니다. 큰 배수에서는 모두 0 이 되고 (0/0 = NaN), 가려진 자리는 0⁰ = 1 로 열립니다. 배수는 logits에 곱하세요.",
+                "This raises the weights to a power. Large ones make all of them 0 (0/0 = NaN), and a masked place opens, as 0⁰ = 1. "
+                "Multiply the logits.",
+            ),
+            frozenset({"limit", "masked", "huge"}),
         ),
         Mistake(
             variant(
@@ -1119,14 +1163,23 @@ def shown_weights(weights, decimals=2):
 PARTS_OF_ONE = 4096
 
 
-def telling_row(rng, n_k, unit):
+def telling_row(rng, n_k, unit, parts=PARTS_OF_ONE):
     """A row on which np.round misses the sum, two units at least are missing, and no two remainders are alike."""
     while True:
-        row = rng.multinomial(PARTS_OF_ONE, rng.dirichlet(np.ones(n_k)))
-        remainders = row * unit % PARTS_OF_ONE
-        rounded = np.round(row * unit / PARTS_OF_ONE).sum()
-        if rounded != unit and remainders.sum() >= 2 * PARTS_OF_ONE and len(set(remainders)) == n_k:
-            return row / PARTS_OF_ONE
+        row = rng.multinomial(parts, rng.dirichlet(np.ones(n_k)))
+        remainders = row * unit % parts
+        rounded = np.round(row * unit / parts).sum()
+        if rounded != unit and remainders.sum() >= 2 * parts and len(set(remainders)) == n_k:
+            return row / parts
+
+
+def inexact_row(rng, n_k, unit):
+    """Such a row of three decimals, of which no number is exact: the missing units, an integer, come out below it."""
+    while True:
+        row = telling_row(rng, n_k, unit, parts=1000)
+        missing = (row * unit).sum() - np.floor(row * unit).sum()
+        if (row * unit % 1).all() and missing < np.rint(missing):
+            return row
 
 
 def telling_rows(rng, *shape, unit=100):
@@ -1140,7 +1193,7 @@ def draw_shown_rows(rng):
 def draw_decimals(rng):
     return [
         {"weights": telling_rows(rng, 5, 7, unit=1000), "decimals": 3},
-        {"weights": telling_rows(rng, 3, 5, unit=10), "decimals": 1},
+        {"weights": np.array([inexact_row(rng, 5, unit=10) for _ in range(3)]), "decimals": 1},
     ]
 
 
@@ -1280,6 +1333,22 @@ SHOWN_WEIGHTS = Task(
                 "This rounds and divides by the sum. It sums to 1, but has no longer the decimals asked for.",
             ),
             everywhere(SHOWN_PARTS),
+        ),
+        Mistake(
+            variant(
+                shown_weights,
+                "missing_units_cut",
+                (
+                    "np.rint(exact.sum(axis=-1, keepdims=True) - shown.sum(axis=-1, keepdims=True))",
+                    "(exact.sum(axis=-1, keepdims=True) - shown.sum(axis=-1, keepdims=True)).astype(int)",
+                ),
+            ),
+            Text(
+                "모자란 단위의 수를 정수로 잘랐습니다(int, //). 소수는 정확히 저장되지 않아 2 가 1.9999…로 나오고, 자르면 1 이 됩니다. np.rint 로 반올림하세요.",
+                "The number of missing units is cut to an integer (int, //). Decimals are not stored exactly: 2 comes out as 1.9999…, "
+                "which cutting makes 1. Round it with np.rint.",
+            ),
+            frozenset({"decimals"}),
         ),
         Mistake(
             rounded_and_mended_at_the_largest,
@@ -1450,40 +1519,53 @@ def dyadic_weights(rng, *shape):
     return (spread + 36 * np.eye(shape[-1])[places]) / 64
 
 
+# How many rows are independent differs from draw to draw: nobody can tell it by the shape.
+
+
 def draw_few_queries(rng):
-    return [{"weights": dyadic_weights(rng, 3, 7), "d_v": int(rng.choice([2, 5]))}]
+    some, few = dyadic_weights(rng, 5, 11), dyadic_weights(rng, 3, 7)
+    some[rng.permutation(5)[: rng.integers(1, 4)]] = 0.0
+    few[rng.permutation(3)[: rng.integers(0, 3)]] = 0.0
+    return [{"weights": some, "d_v": 2}, {"weights": few, "d_v": int(rng.choice([2, 5]))}]
 
 
 def draw_dependent_queries(rng):
-    two = dyadic_weights(rng, 2, 7)
-    same = two[[0, 1, 1, 0, 1]]
-    between = np.concatenate([two, two.mean(axis=0, keepdims=True)])
+    known, means = int(rng.integers(2, 5)), int(rng.integers(1, 3))
+    rows = dyadic_weights(rng, 5, 7)
+    same = rows[np.concatenate([np.arange(known), rng.integers(0, known, 5 - known)])]
+    rows[:means] = (rows[2 : 2 + means] + rows[3 : 3 + means]) / 2
     return [
-        {"weights": same, "d_v": 3},
-        {"weights": rng.permutation(between), "d_v": int(rng.choice([2, 5]))},
+        {"weights": rng.permutation(same), "d_v": 3},
+        {"weights": rng.permutation(rows), "d_v": int(rng.choice([2, 5]))},
     ]
 
 
 def draw_many_queries(rng):
-    hidden = dyadic_weights(rng, 11, 5)
-    hidden[:, rng.integers(5)] = 0.0
-    dead = dyadic_weights(rng, 3, 7)
-    dead[rng.integers(3)] = 0.0
-    return [
-        {"weights": dyadic_weights(rng, 7, 5), "d_v": 2},
-        {"weights": hidden, "d_v": 3},
-        {"weights": dead, "d_v": 2},
-    ]
+    hidden, known = dyadic_weights(rng, 11, 5), int(rng.integers(2, 5))
+    hidden[:, rng.permutation(5)[: rng.integers(1, 4)]] = 0.0
+    rows = dyadic_weights(rng, known, 5)
+    many = rows[np.concatenate([np.arange(known), rng.integers(0, known, 7 - known)])]
+    many[known] = 0.0
+    return [{"weights": rng.permutation(many), "d_v": 2}, {"weights": hidden, "d_v": 3}]
 
 
 def draw_weight_batches(rng):
-    weights = dyadic_weights(rng, 2, 5, 3, 7)
-    weights[0, :, 0] = weights[0, :, 2]
+    weights, known = dyadic_weights(rng, 2, 5, 3, 7), rng.permutation([1, 2, 3, 1, 2, 3, 1, 2, 3, 2])
+    for place, count in zip(np.ndindex(2, 5), known, strict=True):
+        weights[place][count:] = weights[place][0]
     return [{"weights": weights, "d_v": 11}]
 
 
 LOST_PARTS = (
-    Part("few", 1, Text("Query가 Key보다 적을 때", "fewer Queries than Keys"), draw_few_queries),
+    Part(
+        "few",
+        1,
+        Text(
+            "Query가 Key보다 적고, 읽는 것이 없는 Query도 있을 때",
+            "fewer Queries than Keys, and some that read nothing",
+        ),
+        draw_few_queries,
+    ),
     Part(
         "dependent", 1, Text("서로 겹치는 Queries", "Queries that repeat one another"), draw_dependent_queries
     ),
@@ -1562,7 +1644,7 @@ LOST_NUMBERS = Task(
                 "This counts n_k − n_q. A Query that repeats others or reads nothing tells nothing new, and with n_q > n_k "
                 "the count falls below 0.",
             ),
-            frozenset({"dependent", "many", "batches"}),
+            everywhere(LOST_PARTS),
         ),
         Mistake(
             variant(
@@ -1577,7 +1659,7 @@ LOST_NUMBERS = Task(
                 "min(n_q, n_k) 를 rank로 썼습니다. rank는 서로 독립인 row의 수입니다.",
                 "min(n_q, n_k) is taken for the rank. The rank is the number of independent rows.",
             ),
-            frozenset({"dependent", "many", "batches"}),
+            everywhere(LOST_PARTS),
         ),
         Mistake(
             variant(lost_numbers, "what_is_left", ("(weights.shape[-1] - rank)", "rank")),
