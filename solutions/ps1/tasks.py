@@ -132,8 +132,9 @@ SCORES = Task(
         Mistake(
             variant(scores, "all_axes_reversed", ("np.swapaxes(k, -1, -2)", "k.T")),
             Text(
-                ".T 는 모든 축을 뒤집습니다. batch 축은 두고 마지막 두 축만 바꾸세요 (np.swapaxes).",
-                ".T reverses all axes. Leave the batch axes and swap the last two only (np.swapaxes).",
+                ".T 는 모든 축을 뒤집고, q[i] 는 batch가 있으면 행렬입니다. batch 축은 두고 마지막 두 축만 바꾸어 (np.swapaxes) @ 로 곱하세요.",
+                ".T reverses all axes, and with batch axes q[i] is a matrix. Leave the batch axes, swap the last two only "
+                "(np.swapaxes), and multiply with @.",
             ),
             frozenset({"batches"}),
         ),
@@ -245,6 +246,12 @@ LOGIT_PARTS = (
 )
 
 
+SCALED_BY_N_K = Text(
+    "Key의 수 √n_k 로 나누었습니다. 내적은 d_k 개의 곱을 더한 것이므로 √d_k 로 나눕니다.",
+    "This divides by √n_k, the number of Keys. A dot product sums d_k products: divide by √d_k.",
+)
+
+
 def scores_overwritten(scores, d_k, mask=None):
     scores /= np.sqrt(d_k)
     if mask is not None:
@@ -309,6 +316,11 @@ SCALE_AND_MASK = Task(
         Mistake(
             variant(scale_and_mask, "not_scaled", ("scores / np.sqrt(d_k)", "scores.copy()")),
             NOT_SCALED,
+            everywhere(LOGIT_PARTS),
+        ),
+        Mistake(
+            variant(scale_and_mask, "scaled_by_n_k", ("np.sqrt(d_k)", "np.sqrt(scores.shape[-1])")),
+            SCALED_BY_N_K,
             everywhere(LOGIT_PARTS),
         ),
         Mistake(
@@ -519,12 +531,39 @@ def softmax_in_torch(logits):
     return torch.softmax(torch.as_tensor(logits), dim=-1).nan_to_num(0.0)
 
 
+def logits_clipped(logits):
+    exponentials = np.exp(np.clip(logits, -700.0, 700.0))
+    return exponentials / exponentials.sum(axis=-1, keepdims=True)
+
+
+def every_nan_replaced(logits):
+    exponentials = np.exp(logits)
+    return np.nan_to_num(exponentials / exponentials.sum(axis=-1, keepdims=True))
+
+
 SOFTMAX = Task(
     name="softmax",
     reference=softmax,
     parts=WEIGHT_PARTS,
     see="computation.html#softmax-over-keys",
     mistakes=(
+        Mistake(
+            logits_clipped,
+            Text(
+                "logits를 np.clip 으로 잘랐습니다. ±10000 근처의 차이가 사라지고, −∞ 도 유한한 수가 됩니다. 자르지 말고 row의 최댓값을 빼세요.",
+                "The logits are cut off by np.clip: differences around ±10000 are lost, and −∞ becomes a number. Subtract the row's "
+                "maximum instead.",
+            ),
+            frozenset({"large", "dead_row"}),
+        ),
+        Mistake(
+            every_nan_replaced,
+            Text(
+                "NaN을 나중에 0 으로 바꾸었습니다. 큰 logits에서는 exp가 넘친 자리까지 0 이 됩니다. 먼저 row의 최댓값을 빼세요.",
+                "NaN is turned into 0 afterwards. With large logits that hides where exp has overflowed. Subtract the row's maximum first.",
+            ),
+            frozenset({"large"}),
+        ),
         Mistake(
             variant(
                 softmax,
@@ -789,6 +828,11 @@ ATTENTION = Task(
     parts=OUTPUT_PARTS,
     see="computation.html#four-operations",
     mistakes=(
+        Mistake(
+            variant(attention, "scaled_by_n_k", ("np.sqrt(q.shape[-1])", "np.sqrt(k.shape[-2])")),
+            SCALED_BY_N_K,
+            everywhere(OUTPUT_PARTS) - {"extremes", "scale"},
+        ),
         Mistake(
             variant(
                 attention,

@@ -206,6 +206,23 @@ def attention_with_an_additive_mask(q, k, v, mask=None, scale=None):
     return torch.matmul(weights, v), weights
 
 
+def exponentials_by_hand(q, k, v, mask=None, scale=None):
+    scale = q.shape[-1] ** -0.5 if scale is None else scale
+    exponentials = (q @ k.mT * scale).exp()
+    if mask is not None:
+        exponentials = exponentials * mask
+    weights = exponentials / exponentials.sum(dim=-1, keepdim=True)
+    return weights @ v, weights
+
+
+masked_fill_alone = variant(
+    attention,
+    "masked_fill_alone",
+    ("~mask & alive", "~mask"),
+    ("torch.where(alive, logits.softmax(dim=-1), 0.0)", "logits.softmax(dim=-1)"),
+)
+
+
 class SoftmaxOverKeys:
     def __init__(self, mask):
         self.mask = mask
@@ -517,6 +534,16 @@ ATTENTION = Task(
             frozenset({"dead", "unread", "extremes"}),
         ),
         Mistake(
+            exponentials_by_hand,
+            Text(
+                "exp를 직접 계산하고 mask를 곱했습니다. 큰 score에서 넘치고, 볼 Key가 없는 row는 0/0 이며, NaN은 0 을 곱해도 NaN입니다. "
+                "가려진 logit을 −∞ 로 두고 torch.softmax 를 쓰세요.",
+                "The exponentials are taken by hand and multiplied by the mask. They overflow, a row without a Key is 0/0, and NaN "
+                "times 0 is NaN. Put −∞ into masked logits and use torch.softmax.",
+            ),
+            frozenset({"dead", "unread", "extremes"}),
+        ),
+        Mistake(
             variant(
                 attention,
                 "scaled_twice",
@@ -651,6 +678,20 @@ SPLIT_HEADS = Task(
                 "Features are dealt out to the heads in turn. Head i owns d columns in a row.",
             ),
             everywhere(SPLIT_PARTS),
+        ),
+        Mistake(
+            variant(
+                split_heads,
+                "heads_before_batches",
+                (".transpose(-2, -3)", ".movedim(-2, 0)"),
+                ("dim=-3", "dim=0"),
+            ),
+            Text(
+                "heads 축이 batch 축보다 앞에 있습니다 (torch.stack 의 기본값은 dim=0). batch 뒤, n 바로 앞에 놓으세요: dim=-3.",
+                "The heads' axis stands before the batch axes (dim=0 is the default of torch.stack). It belongs behind them, "
+                "right before n: dim=-3.",
+            ),
+            frozenset({"batches", "repeat"}),
         ),
         Mistake(
             variant(split_heads, "axes_not_moved", (".transpose(-2, -3)\n", "\n"), ("dim=-3", "dim=-2")),
@@ -1140,6 +1181,16 @@ def controlled_row_by_row(q, k, q_gain=None, k_gain=None, softcap=None, mask=Non
     return torch.stack(rows)
 
 
+normed_without_gains = variant(
+    controlled_weights,
+    "normed_without_gains",
+    (
+        "    if q_gain is not None:\n",
+        "    q_gain, k_gain = (1.0, 1.0) if q_gain is None else (q_gain, k_gain)\n    if True:\n",
+    ),
+)
+
+
 CONTROLLED_WEIGHTS = Task(
     name="controlled_weights",
     reference=controlled_weights,
@@ -1150,6 +1201,14 @@ CONTROLLED_WEIGHTS = Task(
     way=Way(torch=True, gradients=("q", "k")),
     forbidden=FUSED,
     mistakes=(
+        Mistake(
+            normed_without_gains,
+            Text(
+                "gain이 없을 때도 norm했습니다. q_gain 이 None 이면 q 와 k 를 그대로 씁니다.",
+                "This norms where no gains are given, too. With q_gain None, q and k stay as they are.",
+            ),
+            everywhere(CONTROL_PARTS) - {"norm", "zero"},
+        ),
         Mistake(
             variant(
                 controlled_weights,
@@ -1889,6 +1948,14 @@ MULTI_HEAD_ATTENTION = Task(
             frozenset({"masked"}),
         ),
         Mistake(
+            variant(MultiHeadAttention, "MaskOfOneBatchAxis", ("mask.unsqueeze(-3)", "mask.unsqueeze(1)")),
+            Text(
+                "mask.unsqueeze(1) 은 (batch, n_q, n_k) 에만 맞습니다. (n_q, n_k) 도 오므로 뒤에서 세세요: mask.unsqueeze(-3).",
+                "mask.unsqueeze(1) fits (batch, n_q, n_k) only. Masks (n_q, n_k) come too: count from the end, mask.unsqueeze(-3).",
+            ),
+            frozenset({"masked", "dead"}),
+        ),
+        Mistake(
             variant(MultiHeadAttention, "MaskInverted", ("mask.unsqueeze(-3)", "~mask.unsqueeze(-3)")),
             Text(
                 "mask를 반대로 읽었습니다. True 는 '볼 수 있음'입니다 (nn.MultiheadAttention과 반대).",
@@ -1918,10 +1985,7 @@ MULTI_HEAD_ATTENTION = Task(
             variant(
                 MultiHeadAttention,
                 "DeadQueryUndefined",
-                (
-                    "output, _ = attention(q, k, v, mask)",
-                    "output, _ = attention(q, k, v, None if mask is None else mask)\n        if mask is not None:\n            output = torch.where(mask.any(dim=-1, keepdim=True), output, torch.nan)",
-                ),
+                ("attention(q, k, v, mask)", "masked_fill_alone(q, k, v, mask)"),
             ),
             Text(
                 "볼 Key가 없는 Query의 output이 NaN입니다. 그 heads는 0 을 내고, 0 은 w_o 를 지나도 0 입니다.",

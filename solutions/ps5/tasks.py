@@ -59,7 +59,9 @@ def draw_given_widths(rng):
 
 
 def draw_gated_layer(rng):
-    return [{"n": random_lengths(rng, (3,)), "d_model": 21, "heads": 3, "d_ff": 56, "gated": True}]
+    # With 8/3 of d_model, 56, three matrices would be as large as the two of the default.
+    d_ff = int(rng.choice([53, 59, 61]))
+    return [{"n": random_lengths(rng, (3,)), "d_model": 21, "heads": 3, "d_ff": d_ff, "gated": True}]
 
 
 def draw_large_layer(rng):
@@ -135,6 +137,10 @@ SHAPES_APART = Text(
 )
 
 
+def sizes_of_the_lecture(n, d_model, heads, kv_heads=None, d_k=None, d_ff=None, gated=False):
+    return layer_cost(n, d_model, heads)
+
+
 LAYER_COST = Task(
     name="layer_cost",
     reference=layer_cost,
@@ -143,6 +149,14 @@ LAYER_COST = Task(
     rtol=0,
     atol=0,
     mistakes=(
+        Mistake(
+            sizes_of_the_lecture,
+            Text(
+                "4d² 와 8d² 는 기본 크기에서만 맞습니다. 주어진 kv_heads, d_k, d_ff, gated 로 행렬을 하나씩 세세요.",
+                "4d² and 8d² hold for the default sizes only. Count matrix by matrix, with the kv_heads, d_k, d_ff and gated that are given.",
+            ),
+            frozenset({"shared", "widths", "gated", "large"}),
+        ),
         Mistake(
             variant(
                 layer_cost,
@@ -1563,6 +1577,19 @@ MIXTURE_OF_EXPERTS = Task(
         Mistake(
             variant(
                 mixture_of_experts,
+                "every_nan_replaced",
+                ("@ w_up[expert]", "@ np.nan_to_num(w_up[expert])"),
+                ("hidden @ w_down[expert]", "hidden @ np.nan_to_num(w_down[expert])"),
+            ),
+            Text(
+                "NaN을 모두 지웠습니다. 고르지 않은 expert의 것은 읽지 않으면 되고, 고른 expert의 NaN은 그 token에 나타나야 합니다.",
+                "Every NaN is replaced. Those of experts that are not chosen are simply not read; one that is chosen has to show for its token.",
+            ),
+            frozenset({"broken"}),
+        ),
+        Mistake(
+            variant(
+                mixture_of_experts,
                 "first_sequence_routes",
                 (
                     "    kept =",
@@ -1652,11 +1679,13 @@ def draw_empty_stream(rng):
 
 
 def draw_extreme_streams(rng):
-    # A token of zeros has no direction; one of 1e4 must be read no louder than the others.
+    # A token of zeros has no direction; one of 1e4 must be read no louder than the others; in one of 1e-3, the 1e-6 of the
+    # norm counts as much as the mean square.
     inputs = random_block(rng, (5, 7))
-    zero, loud = rng.permutation(5)[:2]
+    zero, loud, quiet = rng.permutation(5)[:3]
     inputs["x"][zero] = 0.0
     inputs["x"][loud] *= 1e4
+    inputs["x"][quiet] *= 1e-3
     # Logits of 1e8, whose exponentials overflow; one Key wins in every precision.
     sharp = random_block(rng, (5, 7))
     sharp["w_q"] *= 1e8
@@ -1671,7 +1700,7 @@ STREAM_PARTS = (
     Part(
         "extremes",
         1,
-        Text("0 인 token과 아주 큰 token", "a token of zeros, and a very large one"),
+        Text("0 인 token, 아주 크거나 작은 token", "a token of zeros, a very large and a very small one"),
         draw_extreme_streams,
     ),
 )
@@ -1779,6 +1808,11 @@ def block_in_torch(x, w_q, w_k, w_v, w_o, w_up, w_down, valid=None):
     computed = computed.masked_fill(padding[..., None], 0.0)
     return torch.stack([attended, computed, x + attended + computed])
 
+
+PADDING_UPDATED = Text(
+    "padding에도 무언가를 더했습니다. 그 자리의 update는 둘 다 0 이고 x 가 그대로 지나갑니다.",
+    "Something is added to padding. Both updates are 0 there, and x passes unchanged.",
+)
 
 RESIDUAL_BLOCK = Task(
     name="residual_block",
@@ -1934,6 +1968,35 @@ RESIDUAL_BLOCK = Task(
             frozenset({"padding", "empty", "extremes"}),
         ),
         Mistake(
+            variant(
+                residual_block,
+                "epsilon_outside_the_root",
+                ("stream / np.sqrt(", "stream / (np.sqrt("),
+                (" + 1e-6)", ") + 1e-6)"),
+            ),
+            Text(
+                "1e-6 을 근호 밖에서 더했습니다. 식에서는 제곱의 평균에 더한 다음 근호를 씌웁니다: 아주 작은 token에서 달라집니다.",
+                "1e-6 is added outside the root. In the formula it is added to the mean square, under the root: a very small token shows it.",
+            ),
+            frozenset({"extremes"}),
+        ),
+        Mistake(
+            variant(residual_block, "norm_of_all_tokens", ("mean(axis=-1, keepdims=True)", "mean()")),
+            Text(
+                "평균을 모든 tokens 위에서 구했습니다. token 하나의 features 위에서 구합니다: axis=-1.",
+                "The mean runs over all tokens. It runs over the features of one token: axis=-1.",
+            ),
+            everywhere(STREAM_PARTS),
+        ),
+        Mistake(
+            variant(residual_block, "values_not_normed", ("(read @ w_v)", "(stream @ w_v)")),
+            Text(
+                "Values를 norm을 거치지 않은 stream에서 만들었습니다. Q, K, V 모두 N 에서 나옵니다.",
+                "The Values are made of the stream without the norm. Q, K and V all come from N.",
+            ),
+            everywhere(STREAM_PARTS),
+        ),
+        Mistake(
             variant(residual_block, "scores_not_scaled", (" / np.sqrt(w_k.shape[-1])", "")),
             NOT_SCALED,
             everywhere(STREAM_PARTS),
@@ -2000,10 +2063,20 @@ RESIDUAL_BLOCK = Task(
                 "padding_updated",
                 ("np.where(token[..., None], mixture @ w_o, 0.0)", "mixture @ w_o"),
             ),
-            Text(
-                "padding에도 무언가를 더했습니다. 그 자리의 update는 둘 다 0 이고 x 가 그대로 지나갑니다.",
-                "Something is added to padding. Both updates are 0 there, and x passes unchanged.",
+            PADDING_UPDATED,
+            frozenset({"padding", "empty"}),
+        ),
+        Mistake(
+            variant(
+                residual_block,
+                "padding_updated_twice",
+                ("np.where(token[..., None], mixture @ w_o, 0.0)", "mixture @ w_o"),
+                (
+                    "np.where(token[..., None], np.maximum(read @ w_up, 0.0) @ w_down, 0.0)",
+                    "np.maximum(read @ w_up, 0.0) @ w_down",
+                ),
             ),
+            PADDING_UPDATED,
             frozenset({"padding", "empty"}),
         ),
         Mistake(

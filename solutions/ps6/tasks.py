@@ -145,12 +145,26 @@ def merge_in_torch(first, second):
     return torch.stack([highest, s * (m - base).exp() + t * (n - base).exp()], dim=-1)
 
 
+def compared_by_if(first, second):
+    if first[..., 0] > second[..., 0]:
+        return merge(first, second)
+    return merge(second, first)
+
+
 MERGE = Task(
     name="merge",
     reference=merge,
     parts=MERGE_PARTS,
     see="long-sequences.html#online-softmax",
     mistakes=(
+        Mistake(
+            compared_by_if,
+            Text(
+                "if 는 배열 전체에 대해 한 번만 물을 수 있습니다. 자리마다 큰 쪽을 고르는 것은 np.maximum 과 np.where 입니다.",
+                "An if asks once for the whole array, which has no answer. np.maximum and np.where choose place by place.",
+            ),
+            everywhere(MERGE_PARTS),
+        ),
         Mistake(
             variant(
                 merge,
@@ -784,8 +798,9 @@ def draw_scales(rng):
 
 
 def draw_long_sequence(rng):
-    # 509 * 2053 scores take 8 MiB, the inputs next to nothing.
-    long = {"q": (509, 3), "k": (2053, 3), "v": (2053, 2)}
+    # 61 * 17189 scores take 8 MiB, the inputs next to nothing; and those of 32 Queries with all Keys still 4 MiB, and
+    # their exponentials as many, so that cutting the Queries is not enough.
+    long = {"q": (61, 3), "k": (17189, 3), "v": (17189, 2)}
     return [{**{name: rng.integers(-2, 3, shape) / 2 for name, shape in long.items()}, "block_size": 32}]
 
 
@@ -824,6 +839,15 @@ def all_scores_at_once(q, k, v, block_size, mask=None, scale=None):
     return exponentials / np.where(total == 0, 1.0, total) @ v
 
 
+def blocks_added_up(q, k, v, block_size, mask=None, scale=None):
+    output = 0.0
+    for start in range(0, k.shape[-2], block_size):
+        keys = slice(start, start + block_size)
+        here = None if mask is None else mask[..., keys]
+        output = output + blocked_attention(q, k[..., keys, :], v[..., keys, :], block_size, here, scale)
+    return output
+
+
 def softmax_of_each_block(q, k, v, block_size, mask=None, scale=None):
     starts = range(0, k.shape[-2], block_size)
     blocks = [slice(start, start + block_size) for start in starts]
@@ -843,8 +867,8 @@ def half_precision_blocks(q, k, v, block_size, mask=None, scale=None):
 def attention_of_strips(q, k, v, block_size, mask=None, scale=None):
     n_q = q.shape[-2]
     strips = []
-    for start in range(0, n_q, 32):
-        rows = slice(start, start + 32)
+    for start in range(0, n_q, 4):  # of all Keys: strips so narrow keep to the memory, too
+        rows = slice(start, start + 4)
         allowed = mask if mask is None or mask.shape[-2] == 1 else mask[..., rows, :]
         strips.append(all_scores_at_once(q[..., rows, :], k, v, block_size, allowed, scale))
     return np.concatenate(strips, axis=-2)
@@ -939,11 +963,20 @@ BLOCKED_ATTENTION = Task(
         Mistake(
             all_scores_at_once,
             Text(
-                "값은 맞지만 n_q × n_k 의 scores를 통째로 만들었습니다. block 하나의 scores만 두고, 최댓값·합·output을 이어 가세요.",
-                "The values are right, but the n_q × n_k scores are made as a whole. Hold one block's scores, and carry "
-                "maximum, sum and output along.",
+                "값은 맞지만 모든 Keys의 scores를 한꺼번에 만들었습니다 (Queries만 나누는 것으로는 모자랍니다). Keys를 나누어 block 하나의 scores만 두고, 최댓값·합·output을 이어 가세요.",
+                "The values are right, but the scores of all Keys are made in one go (cutting the Queries alone is not enough). Cut "
+                "the Keys, hold one block's scores, and carry maximum, sum and output along.",
             ),
             frozenset({"memory"}),
+        ),
+        Mistake(
+            blocks_added_up,
+            Text(
+                "block마다 Softmax를 끝내고 더했습니다. 그러면 weights의 합이 block의 수만큼 됩니다. 한 row의 합 1 은 모든 blocks가 함께 나누어 갖습니다.",
+                "Softmax is finished within each block, and the results are added up, so that the weights sum to the number of blocks. "
+                "All blocks share one sum of 1.",
+            ),
+            everywhere(BLOCKED_PARTS),
         ),
         Mistake(
             softmax_of_each_block,
@@ -1306,7 +1339,7 @@ def draw_square_blocks(rng):
             "n_k": 3 * size,
             "block_q": size,
             "block_k": size,
-            "offsets": rng.permutation([0, size]),
+            "offsets": rng.choice([-size, 0, size, 2 * size], 2, replace=False),
         }
     ]
 
@@ -1400,6 +1433,18 @@ CAUSAL_BLOCKS = Task(
     rtol=0,
     atol=0,
     mistakes=(
+        Mistake(
+            variant(
+                causal_blocks,
+                "last_blocks_dropped",
+                ("dtype=int)", "dtype=int)[..., : n_q // block_q, : n_k // block_k]"),
+            ),
+            Text(
+                "나누고 남은 Queries나 Keys의 block이 빠졌습니다 (//). 남은 것도 block 하나입니다: -(-n // size).",
+                "The block of what is left over is dropped (//). What is left over makes a block as well: -(-n // size).",
+            ),
+            frozenset({"unequal", "offsets"}),
+        ),
         Mistake(
             variant(
                 causal_blocks, "itself_hidden", ("left <= last, right <= first", "left < last, right < first")
@@ -1818,6 +1863,18 @@ CAUSAL_ATTENTION = Task(
     parts=CAUSAL_PARTS,
     see="long-sequences.html#causal-blocks",
     mistakes=(
+        Mistake(
+            variant(
+                causal_attention,
+                "every_nan_replaced",
+                ("    output =", "    k, v = np.nan_to_num(k), np.nan_to_num(v)\n    output ="),
+            ),
+            Text(
+                "NaN을 모두 지웠습니다. 볼 수 있는 Query에는 나타나야 합니다: 볼 수 없는 blocks를 읽지 않으면 됩니다.",
+                "Every NaN is replaced. Queries that may attend to it have to see it: simply don't read the blocks that nobody may see.",
+            ),
+            frozenset({"future"}),
+        ),
         Mistake(
             every_block_computed,
             Text(
