@@ -1426,8 +1426,9 @@ def draw_masked_scores(rng):
 
 
 def draw_limits(rng):
-    tied = np.array([[4.0, 4, 1, 2, 0], [4, 4, 4, 1, 3], [4, 4, 4, 4, 4]])
-    tied = rng.permutation(shuffled(rng, tied - rng.integers(0, 3)))
+    ties = np.array([1, 1, 2, 3, 7])[:, None]
+    tied = np.where(np.arange(7) < ties, 4.0, rng.integers(0, 4, (5, 7))) - rng.integers(0, 3)
+    tied = rng.permutation(shuffled(rng, tied))
     pairs = rng.permutation(shuffled(rng, np.array([[4.0, 1], [3, 2], [4, 4]])))
     return [{"scores": tied, "target": target} for target in (0.125, 0.5, 0.75)] + [
         {"scores": pairs, "target": 0.5}
