@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 import operator
+import reprlib
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from typing import Any, TypeAlias
@@ -34,9 +35,7 @@ def namespace_of(**arrays: Array) -> Any:
             return _NAMESPACES.setdefault(kinds, array_api_compat.array_namespace(*arrays.values()))
     except TypeError:
         pass
-    came = ", ".join(f"{name} is {_type_name(array)}" for name, array in arrays.items())
-    noun = "an array" if len(arrays) == 1 else "arrays of one library"
-    raise ValueError(f"{_listed(arrays)} must be {noun} (NumPy or Torch): {came}")
+    raise ValueError(_strangers(arrays))
 
 
 def require_one_device(**arrays: Array) -> None:
@@ -47,7 +46,9 @@ def require_one_device(**arrays: Array) -> None:
 
 def floating(xp: Any, **arrays: Array) -> list[Array]:
     """The arrays in the floating dtype that they promote to; integers alone: the library's default float."""
-    dtypes = {array.dtype: name for name, array in arrays.items()}
+    dtypes: dict[Any, str] = {}
+    for name, array in arrays.items():
+        dtypes.setdefault(array.dtype, name)
     kinds = {dtype: real_kind(xp, dtype) for dtype in dtypes}
     for dtype, name in dtypes.items():
         if kinds[dtype] is None:
@@ -186,6 +187,16 @@ def _is_array(value: object) -> bool:
     return array_api_compat.is_array_api_obj(value) and not other
 
 
+def _strangers(arrays: dict[str, Any]) -> str:
+    """What can't be computed with: values that are no arrays, or arrays of several libraries."""
+    others = {name: value for name, value in arrays.items() if not _is_array(value)}
+    noun = "arrays of one library" if not others else "an array" if len(others) == 1 else "arrays"
+    came = ", ".join(f"{name} is {_type_name(value)}" for name, value in (others or arrays).items())
+    convertible = all(isinstance(value, (list, tuple, numbers.Number)) for value in others.values())
+    advice = "; np.asarray and torch.asarray convert" if convertible else ""
+    return f"{_listed(others or arrays)} must be {noun} (NumPy or Torch): {came}{advice}"
+
+
 def _listed(names: Any) -> str:
     *most, last = names
     return f"{', '.join(most)} and {last}" if most else str(last)
@@ -198,4 +209,5 @@ def _type_name(value: object) -> str:
 
 def _described(value: object) -> str:
     is_array = array_api_compat.is_array_api_obj(value) and not isinstance(value, np.generic)
-    return f"an array of shape {shape(value)}" if is_array else repr(value)
+    # Of what is long, the beginning and the end: one sentence has to stay one.
+    return f"an array of shape {shape(value)}" if is_array else " ".join(reprlib.repr(value).split())

@@ -67,7 +67,7 @@ def attention(
     Errors: ValueError where shapes, dtypes or libraries don't fit, naming the rule and what came.
     Source: Vaswani et al. 2017, 3.2.1; chapter `computation`.
     """
-    q, k, v = _checked(q, k, v, mask=mask, causal=causal, enable_gqa=enable_gqa)
+    q, k, v = _checked(q, k, v, mask=mask, scale=scale, causal=causal, enable_gqa=enable_gqa)
     scale = _default_scale(q.shape[-1]) if scale is None else scale
     options: dict[str, Any] = {
         "mask": mask,
@@ -127,10 +127,10 @@ def scale_and_mask(
     if scale is not None:
         logits = _scaled(logits, scale)
     if softcap is not None:
-        logits = soft_cap(logits, softcap)
+        logits = soft_cap(logits, finite_number("softcap", softcap, positive=True))
     if mask is None:
         return logits
-    require_mask(mask, scores)
+    require_mask(mask, scores=scores)
     if xp.isdtype(mask.dtype, "bool"):
         return xp.where(mask, logits, -np.inf)
     mask = xp.astype(mask, logits.dtype, copy=False)
@@ -210,7 +210,7 @@ def steps(
     enable_gqa: bool,
 ) -> Steps:
     """The four operations in a row. `attention` returns the last one, `explain` shows all."""
-    q, k, v = _checked(q, k, v, mask=mask, causal=causal, enable_gqa=enable_gqa)
+    q, k, v = _checked(q, k, v, mask=mask, scale=scale, causal=causal, enable_gqa=enable_gqa)
     scale = _default_scale(q.shape[-1]) if scale is None else scale
     return _steps(q, k, v, mask=mask, causal=causal, align=align, window=window, scale=scale, softcap=softcap)
 
@@ -255,7 +255,14 @@ def _faster(
 
 
 def _checked(
-    q: Array, k: Array, v: Array, *, mask: Array | None, causal: bool, enable_gqa: bool
+    q: Array,
+    k: Array,
+    v: Array,
+    *,
+    mask: Array | None,
+    scale: float | Array | None,
+    causal: bool,
+    enable_gqa: bool,
 ) -> list[Array]:
     """q, k and v in one dtype, each Query head with its own k and v."""
     xp = namespace_of(q=q, k=k, v=v)
@@ -271,8 +278,10 @@ def _checked(
     require_batch(q=q, k=k, v=v)
     require_one_device(q=q, k=k, v=v)
     _require_one_depth(q, k)
+    if _is_learned(scale):
+        namespace_of(scale=scale, q=q)
     if mask is not None:
-        require_mask(mask, _outline(xp, q, k))
+        require_mask(mask, q=_outline(xp, q, k))
     return [q, k, v]
 
 
@@ -305,8 +314,13 @@ def _repeated_heads(q: Array, *, k: Array, v: Array) -> list[Array]:
     return [xp.repeat(array, heads // heads_kv, axis=-3) for array in (k, v)]
 
 
+def _is_learned(scale: object) -> bool:
+    """Whether it is an array, which may carry a gradient, and no plain number."""
+    return array_api_compat.is_array_api_obj(scale) and not isinstance(scale, np.generic)
+
+
 def _scaled(scores: Array, scale: float | Array) -> Array:
-    if isinstance(scale, np.generic) or not array_api_compat.is_array_api_obj(scale):
+    if not _is_learned(scale):
         return scores * finite_number("scale", scale)
     xp = namespace_of(scores=scores, scale=scale)
     if math.prod(shape(scale)) != 1:

@@ -138,15 +138,7 @@ def residual(x: Array, sublayer: Sublayer, *, norm: Sublayer = rms_norm) -> Resi
     Errors: ValueError where the update has another shape than x.
     Source: He et al. 2015; Xiong et al. 2020 (norm before the sublayer); chapter `attention-and-ffn`.
     """
-    xp = namespace_of(x=x)
-    require_axes("n, d_model", x=x)
-    require_functions(sublayer=sublayer, norm=norm)
-    (x,) = floating(xp, x=x)
-    update = sublayer(norm(x))
-    namespace_of(update=update, x=x)
-    if shape(update) != shape(x):
-        raise ValueError(f"a sublayer's update must have the shape of x: {shapes(update=update, x=x)}")
-    return Residual(update, x + update)
+    return _added(x, sublayer=sublayer, norm=norm)
 
 
 class BlockSteps(NamedTuple):
@@ -192,9 +184,31 @@ def block_steps(
 
     Returns four arrays in the shape of x. Arguments, errors and source are those of `transformer_block`.
     """
-    first = residual(x, attention, norm=attention_norm)
-    second = residual(first.stream, ffn, norm=ffn_norm)
+    first = _added(x, attention=attention, attention_norm=attention_norm)
+    second = _added(first.stream, ffn=ffn, ffn_norm=ffn_norm)
     return BlockSteps(*first, *second)
+
+
+def _added(x: Array, **pair: Sublayer) -> Residual:
+    """`residual`, for a sublayer and its norm, given by the names that an error shall use."""
+    (name, sublayer), (norm_name, norm) = pair.items()
+    xp = namespace_of(x=x)
+    require_axes("n, d_model", x=x)
+    require_functions(**pair)
+    (x,) = floating(xp, x=x)
+    update = _returned(name, sublayer, _returned(norm_name, norm, x))
+    if shape(update) != shape(x):
+        raise ValueError(
+            f"{name} must return the shape of x: it returned {shape(update)}, x has shape {shape(x)}"
+        )
+    return Residual(update, x + update)
+
+
+def _returned(name: str, function: Sublayer, x: Array) -> Array:
+    """What a function that somebody gave us makes of x: an array of x's library, or a ValueError."""
+    result = function(x)
+    namespace_of(**{"x": x, f"what {name} returns": result})
+    return result
 
 
 def _plus(x: Array, axes: str, **bias: Array | None) -> Array:
@@ -277,10 +291,9 @@ def _through_experts(tokens: Array, chosen: Array, experts: Sequence[Sublayer]) 
 
 
 def _expert_update(number: int, expert: Sublayer, tokens: Array) -> Array:
-    update = expert(tokens)
-    namespace_of(tokens=tokens, update=update)
+    update = _returned(f"experts[{number}]", expert, tokens)
     if update.ndim != 2 or update.shape[0] != tokens.shape[0]:
         raise ValueError(
-            f"expert {number} must map (m, d_model) to (m, d_out): {shapes(tokens=tokens, update=update)}"
+            f"experts[{number}] must map (m, d_model) to (m, d_out): of {shape(tokens)}, it made {shape(update)}"
         )
     return update

@@ -9,6 +9,7 @@ attention has 4d^2 parameters and 8nd^2 + 4n^2d FLOPs, the FFN 8d^2 and 16nd^2, 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from course_lib._common import require_kind, whole_number
 
@@ -17,7 +18,7 @@ from course_lib._common import require_kind, whole_number
 class Cost:
     """Parameters, those of them that one token uses (fewer in a mixture of experts), and forward FLOPs.
 
-    Costs add up, and a cost times a whole number is that many of it: 32 * (attention + ffn).
+    Costs add up, by + and by sum(), and a cost times a whole number is that many of it: 32 * (attention + ffn).
     """
 
     parameters: int
@@ -25,11 +26,16 @@ class Cost:
     flops: int
 
     def __add__(self, other: Cost) -> Cost:
+        if not isinstance(other, Cost):
+            return NotImplemented
         return Cost(
             self.parameters + other.parameters,
             self.active_parameters + other.active_parameters,
             self.flops + other.flops,
         )
+
+    def __radd__(self, start: Literal[0]) -> Cost:
+        return self if start == 0 else NotImplemented  # with it begins sum()
 
     def __mul__(self, times: int) -> Cost:
         times = whole_number("times", times)

@@ -213,7 +213,8 @@ def _as_numpy(array: Array) -> np.ndarray:
 
 def _one_entry(arrays: list[np.ndarray], index: tuple[int, ...]) -> list[np.ndarray]:
     batch = batch_shape(*arrays)
-    fits = len(index) == len(batch) and all(-size <= i < size for i, size in zip(index, batch, strict=True))
-    if not fits:
+    whole = all(isinstance(i, (int, np.integer)) and not isinstance(i, bool) for i in index)
+    fits = whole and len(index) == len(batch)
+    if not fits or not all(-size <= i < size for i, size in zip(index, batch, strict=True)):
         raise ValueError(f"index must choose one entry of the batch axes {batch}: {index}")
     return [np.broadcast_to(array, (*batch, *array.shape[-2:]))[index] for array in arrays]

@@ -20,11 +20,13 @@ from course_lib._common import (
     namespace_of,
     quiet,
     require_axes,
+    require_batch,
     require_flags,
     require_functions,
     require_kind,
     require_one_device,
     shape,
+    shapes,
     whole_number,
 )
 from course_lib._per_token import linear
@@ -104,6 +106,9 @@ def grouped_query_attention(
     q = _in_heads(heads, x=x, w_q=w_q)
     k = _in_heads(kv_heads, **source, w_k=w_k)
     v = _in_heads(kv_heads, **source, w_v=w_v)
+    if q.shape[-1] != k.shape[-1]:
+        raise ValueError(f"w_q and w_k must give each head the same d_k: {shapes(w_q=w_q, w_k=w_k)}")
+    require_batch(**{"x": x, **source})
     if prepare is not None:
         q, k = _prepared(prepare, q, k)
     output = attention(q, k, v, enable_gqa=kv_heads != heads, **options)
@@ -176,7 +181,8 @@ def latent_attention(
     require_kind(LatentWeights, weights=weights)
     if cache is None:
         cache = latent_cache(x, weights, positions=positions, base=base)
-    require_kind(LatentCache, cache=cache)
+    _require_cache(cache, x)
+    _require_head_widths(heads, weights, cache)
     q = _latent_queries(x, weights, heads, positions, base)
     k, v = _latent_keys_and_values(cache, weights, heads)
     return linear(output=merge_heads(attention(q, k, v, **options)), w_o=weights.w_o)
@@ -191,8 +197,9 @@ def latent_cache(
     Errors and source: as for `latent_attention`.
     """
     require_kind(LatentWeights, weights=weights)
-    turned = rotary(linear(x=x, w_kr=weights.w_kr), positions=positions, base=base)
-    return LatentCache(linear(x=x, w_dkv=weights.w_dkv), turned)
+    keys = linear(x=x, w_kr=weights.w_kr)
+    _require_pairs(w_kr=weights.w_kr)
+    return LatentCache(linear(x=x, w_dkv=weights.w_dkv), rotary(keys, positions=positions, base=base))
 
 
 @quiet
@@ -211,10 +218,7 @@ def rotary(
     xp = namespace_of(x=x)
     require_axes("n, d", x=x)
     require_flags(interleaved=interleaved)
-    if x.shape[-1] % 2:
-        raise ValueError(
-            f"rotary turns pairs, so x must have an even number of features: it has shape {shape(x)}"
-        )
+    _require_pairs(x=x)
     (x,) = floating(xp, x=x)
     angles = _angles(x, positions, finite_number("base", base, positive=True))
     cos, sin = xp.cos(angles), xp.sin(angles)
@@ -273,7 +277,47 @@ def _prepared(prepare: Prepare, q: Array, k: Array) -> tuple[Array, Array]:
     pair = prepare(q, k)
     if not isinstance(pair, tuple) or len(pair) != 2:
         raise ValueError(f"prepare must return (q, k): it returned {type(pair).__name__}")
+    namespace_of(**{"prepare's q": pair[0], "prepare's k": pair[1]})
+    if (shape(pair[0])[:-1], shape(pair[1])[:-1]) != (shape(q)[:-1], shape(k)[:-1]):
+        raise ValueError(
+            f"prepare must keep all axes but the last: {shapes(q=q, k=k)}, "
+            f"and it returned shapes {shape(pair[0])} and {shape(pair[1])}"
+        )
     return pair
+
+
+def _require_cache(cache: LatentCache, x: Array) -> None:
+    require_kind(LatentCache, cache=cache)
+    parts = {"compressed": cache.compressed, "rotated": cache.rotated}
+    namespace_of(x=x, **parts)
+    require_axes("n_k, d", **parts)
+    require_batch(x=x, compressed=cache.compressed)
+    if shape(cache.compressed)[:-1] != shape(cache.rotated)[:-1]:
+        raise ValueError(f"compressed and rotated of a cache must be of the same tokens: {shapes(**parts)}")
+
+
+def _require_head_widths(heads: int, weights: LatentWeights, cache: LatentCache) -> None:
+    """ValueError unless a head's Query and Key agree in both of their parts."""
+    parts = {"w_uk": weights.w_uk, "w_uq": weights.w_uq, "w_qr": weights.w_qr}
+    namespace_of(**parts)
+    require_axes("d_in, d_out", **parts)
+    if weights.w_uk.shape[-1] != weights.w_uq.shape[-1]:
+        uk_and_uq = shapes(w_uk=weights.w_uk, w_uq=weights.w_uq)
+        raise ValueError(f"w_uk and w_uq must give each head the same d_head: {uk_and_uq}")
+    d_rope = cache.rotated.shape[-1]
+    if weights.w_qr.shape[-1] != heads * d_rope:
+        raise ValueError(
+            f"w_qr must give each of {heads} heads the d_rope = {d_rope} of the rotary Key: "
+            f"it has shape {shape(weights.w_qr)}"
+        )
+
+
+def _require_pairs(**array: Array) -> None:
+    ((name, turned),) = array.items()
+    if turned.shape[-1] % 2:
+        raise ValueError(
+            f"rotary turns pairs, so {name} must have an even last axis: it has shape {shape(turned)}"
+        )
 
 
 def _latent_queries(

@@ -114,16 +114,20 @@ def band(n_q: int, n_k: int, window: Window, *, align: Align) -> tuple[int, int]
     return diagonal - left, diagonal + right
 
 
-def require_mask(mask: Array, scores: Array) -> None:
-    """ValueError unless `mask` is boolean or floating and broadcasts to the scores' (..., n_q, n_k)."""
-    xp = namespace_of(mask=mask, scores=scores)
+def require_mask(mask: Array, **scores: Array) -> None:
+    """ValueError unless `mask` is boolean or floating and broadcasts to the scores' (..., n_q, n_k).
+
+    The scores, or what stands for them, by the name that an error shall use: require_mask(mask, q=outline).
+    """
+    (target,) = scores.values()
+    xp = namespace_of(mask=mask, **scores)
     if not xp.isdtype(mask.dtype, "bool") and real_kind(xp, mask.dtype) != "real floating":
         raise ValueError(
             "mask must be boolean (True = may attend) or floating (added to the logits): "
             f"its dtype is {mask.dtype}; write mask != 0 if 1 means may attend"
         )
-    require_broadcast("mask", mask, "n_q, n_k", scores)
-    require_one_device(mask=mask, scores=scores)
+    require_broadcast("mask", mask, "n_q, n_k", target)
+    require_one_device(mask=mask, **scores)
 
 
 def require_align(align: object) -> None:

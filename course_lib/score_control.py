@@ -22,7 +22,7 @@ def soft_cap(scores: Array, cap: float = 50.0) -> Array:
     Source: Gemma Team 2024 (50 for attention scores); chapter `score-control`.
     """
     xp = namespace_of(scores=scores)
-    cap = finite_number("softcap", cap, positive=True)
+    cap = finite_number("cap", cap, positive=True)
     (scores,) = floating(xp, scores=scores)
     limits = xp.finfo(scores.dtype)
     if cap > float(limits.max):

@@ -786,7 +786,10 @@ OPTIONS: dict[str, tuple[dict[str, Any], str]] = {
     "scale text": ({"scale": "0.5"}, "scale must be a finite number: it is '0.5'"),
     "scale boolean": ({"scale": True}, "scale must be a finite number: it is True"),
     "scale complex": ({"scale": 1j}, "scale must be a finite number: it is 1j"),
-    "scale huge": ({"scale": 10**400}, f"scale must be a finite number: it is {10**400}"),
+    "scale huge": (
+        {"scale": 10**400},
+        "scale must be a finite number: it is 100000000000000000...0000000000000000000",
+    ),
     "softcap zero": ({"softcap": 0}, "softcap must be a positive finite number: it is 0"),
     "softcap below": ({"softcap": -50.0}, "softcap must be a positive finite number: it is -50.0"),
     "softcap NaN": ({"softcap": math.nan}, "softcap must be a positive finite number: it is nan"),
@@ -831,36 +834,52 @@ NO_ARRAYS = [None, 1.0, "q", [[1.0, 2.0]], ((1.0, 2.0),), {}]
 @pytest.mark.parametrize("value", NO_ARRAYS, ids=repr)
 def test_what_is_no_array_is_refused_by_its_type(backend: Backend, value: Any) -> None:
     q, k, v = zeros(backend, (N_Q, D_K), (N_K, D_K), (N_K, D_V))
-    kind, other = type(value).__name__, {"numpy": "numpy.ndarray", "torch": "torch.Tensor"}[backend.name]
-    rule = "must be arrays of one library (NumPy or Torch)"
-    assert message(lambda: attention(value, k, v)) == (
-        f"q, k and v {rule}: q is {kind}, k is {other}, v is {other}"
-    )
-    assert message(lambda: attention(q, k, value)) == (
-        f"q, k and v {rule}: q is {other}, k is {other}, v is {kind}"
-    )
-    assert message(lambda: scores(q, value)) == f"q and k {rule}: q is {other}, k is {kind}"
-    assert message(lambda: weighted_sum(value, v)) == f"weights and v {rule}: weights is {kind}, v is {other}"
-    assert message(lambda: softmax(value)) == f"logits must be an array (NumPy or Torch): logits is {kind}"
-    assert message(lambda: scale_and_mask(value)) == (
-        f"scores must be an array (NumPy or Torch): scores is {kind}"
-    )
+
+    def said(name: str) -> str:
+        advice = "; np.asarray and torch.asarray convert" * isinstance(value, (float, list, tuple))
+        return f"{name} must be an array (NumPy or Torch): {name} is {type(value).__name__}{advice}"
+
+    assert message(lambda: attention(value, k, v)) == said("q")
+    assert message(lambda: attention(q, k, value)) == said("v")
+    assert message(lambda: scores(q, value)) == said("k")
+    assert message(lambda: weighted_sum(value, v)) == said("weights")
+    assert message(lambda: softmax(value)) == said("logits")
+    assert message(lambda: scale_and_mask(value)) == said("scores")
     if value is not None:
-        assert message(lambda: attention(q, k, v, mask=value)) == (
-            f"mask and scores {rule}: mask is {kind}, scores is {other}"
-        )
+        assert message(lambda: attention(q, k, v, mask=value)) == said("mask")
+        assert message(lambda: scale_and_mask(q, mask=value)) == said("mask")
+
+
+def test_all_that_are_no_arrays_are_named() -> None:
+    q, k, v = drawn()
+    assert message(lambda: attention(q, k.tolist(), v.tolist())) == (
+        "k and v must be arrays (NumPy or Torch): k is list, v is list; np.asarray and torch.asarray convert"
+    )
+
+
+def test_a_long_value_is_shown_by_its_beginning_and_end() -> None:
+    q, k, v = drawn()
+    for value in (10**400, [1.0] * 1000, (q, k)):
+        said = message(lambda given=value: attention(q, k, v, scale=given))
+        assert said.startswith("scale must be a finite number: it is ")
+        assert "..." in said
+        assert len(said) < 120
+        assert "\n" not in said
 
 
 def test_arrays_of_two_libraries_are_refused() -> None:
     q, k, v = drawn()
     assert message(lambda: attention(q, torch.tensor(k), v)) == (
         "q, k and v must be arrays of one library (NumPy or Torch): "
-        "q is numpy.ndarray, k is torch.Tensor, v is numpy.ndarray"
+        "q is numpy.ndarray, k is torch.Tensor, v is numpy.ndarray; np.asarray and torch.asarray convert"
     )
-    text = "must be arrays of one library (NumPy or Torch)"
-    assert text in message(lambda: attention(q, k, v, mask=torch.tensor(MASK)))
-    assert text in message(lambda: attention(q, k, v, mask=torch.tensor(MASK), causal=True))
-    assert text in message(lambda: attention(q, k, v, scale=torch.tensor(0.5)))
+    mask, scale = torch.tensor(MASK), torch.tensor(0.5)
+    text = "and q must be arrays of one library (NumPy or Torch)"
+    assert f"mask {text}" in message(lambda: attention(q, k, v, mask=mask))
+    assert f"mask {text}" in message(lambda: attention(q, k, v, mask=mask, causal=True))
+    assert f"scale {text}" in message(lambda: attention(q, k, v, scale=scale))
+    ours = (torch.tensor(array) for array in (q, k, v))
+    assert f"scale {text}" in message(lambda: attention(*ours, scale=np.array(0.5)))
 
 
 @pytest.mark.parametrize("dtype", ["complex64", "bool"])
@@ -892,7 +911,7 @@ def test_masked_arrays_and_matrices_are_refused(kind: Any) -> None:
     # A masked array would lose its mask, a matrix its axes.
     q, k, v = (kind(array) for array in drawn())
     text = message(lambda: attention(q, k, v))
-    assert text.startswith("q, k and v must be arrays of one library (NumPy or Torch): q is numpy.")
+    assert text.startswith("q, k and v must be arrays (NumPy or Torch): q is numpy.")
 
 
 def test_arrays_on_two_devices_are_refused() -> None:
@@ -905,7 +924,7 @@ def test_arrays_on_two_devices_are_refused() -> None:
     assert message(lambda: scores(q, k.to("meta"))) == f"q and k {on}: q is on cpu, k is on meta"
     for causal in (False, True):
         assert message(lambda causal=causal: attention(q, k, v, mask=mask, causal=causal)) == (
-            f"mask and scores {on}: mask is on meta, scores is on cpu"
+            f"mask and q {on}: mask is on meta, q is on cpu"
         )
     assert message(lambda: weighted_sum(torch.tensor(MASK).double(), v.to("meta"))) == (
         f"weights and v {on}: weights is on cpu, v is on meta"

@@ -246,7 +246,7 @@ def test_overflow_in_a_thread_warns_as_little_as_elsewhere(monkeypatch: pytest.M
 def test_what_goes_wrong_in_a_thread_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
     threads(monkeypatch, 2)
     q, k, v = drawn(n_q=1100, n_k=1100)
-    with pytest.raises(ValueError, match="softcap must be a positive finite number"):
+    with pytest.raises(ValueError, match="cap must be a positive finite number"):
         attention_in_blocks(q, k, v, softcap=-1.0)
 
 

@@ -516,7 +516,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "an expert that loses tokens": (
         lambda: mixture_of_experts(X, drawn(D_MODEL, 1), [lambda tokens: tokens[1:]], top_k=1),
-        "expert 0 must map (m, d_model) to (m, d_out): tokens has shape (7, 5), update has shape (6, 5)",
+        "experts[0] must map (m, d_model) to (m, d_out): of (7, 5), it made (6, 5)",
     ),
     "experts of two widths": (
         lambda: mixture_of_experts(X, drawn(D_MODEL, 2), [lambda t: t, lambda t: t[:, 1:]], top_k=1),
@@ -533,11 +533,23 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "an eps of 0": (lambda: rms_norm(X, eps=0), "eps must be a positive finite number: it is 0"),
     "an update of another width": (
         lambda: transformer_block(X, lambda x: x, partial(feed_forward, w_up=UP, w_down=DOWN)),
-        "a sublayer's update must have the shape of x: update has shape (7, 3), x has shape (7, 5)",
+        "ffn must return the shape of x: it returned (7, 3), x has shape (7, 5)",
     ),
     "an update that is no array": (
         lambda: residual(X, lambda x: None),
-        "update and x must be arrays of one library (NumPy or Torch): update is NoneType, x is numpy.ndarray",
+        "what sublayer returns must be an array (NumPy or Torch): what sublayer returns is NoneType",
+    ),
+    "an array for a sublayer": (
+        lambda: transformer_block(X, lambda x: x, X),
+        "ffn must be a function: it is an array of shape (7, 5)",
+    ),
+    "an expert that returns nothing": (
+        lambda: mixture_of_experts(X, drawn(D_MODEL, 2), [lambda t: None] * 2, top_k=1),
+        "what experts[0] returns must be an array (NumPy or Torch): what experts[0] returns is NoneType",
+    ),
+    "a norm that returns nothing": (
+        lambda: residual(X, lambda x: x, norm=lambda x: None),
+        "what norm returns must be an array (NumPy or Torch): what norm returns is NoneType",
     ),
 }
 

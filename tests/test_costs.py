@@ -236,6 +236,10 @@ def test_costs_are_exact_integers_of_any_size() -> None:
 def test_costs_add_up_and_repeat() -> None:
     assert Cost(2, 3, 5) + Cost(7, 11, 13) == Cost(9, 14, 18)
     assert 3 * Cost(2, 3, 5) == Cost(2, 3, 5) * 3 == Cost(6, 9, 15)
+    assert sum([Cost(2, 3, 5), Cost(7, 11, 13)]) == Cost(9, 14, 18)
+    for other in (1, None):
+        with pytest.raises(TypeError, match="unsupported operand"):
+            Cost(2, 3, 5) + other  # type: ignore[operator]
 
 
 def test_a_cost_can_t_be_changed() -> None:

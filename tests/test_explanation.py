@@ -250,7 +250,7 @@ def test_plot_draws_the_values_that_a_grouped_head_reads(backend: Backend) -> No
         assert shown(found.plot(index=head)) == shown(explain(q[head], k[head // 2], v[head // 2]).plot())
 
 
-@pytest.mark.parametrize("index", [(), 2, (0, 3), (0, 0, 0)], ids=str)
+@pytest.mark.parametrize("index", [(), 2, (0, 3), (0, 0, 0), ("a", 0), (0.0, 1), (True, 1)], ids=str)
 def test_plot_names_the_batch_that_an_index_must_choose_from(index: Any) -> None:
     found = explain(*(np.ones(shape) for shape in ((2, 3, 1, 7), (2, 3, 5, 7), (2, 3, 5, 2))))
     with pytest.raises(ValueError, match=r"index must choose one entry of the batch axes \(2, 3\): \("):

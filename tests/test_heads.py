@@ -592,11 +592,12 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "two libraries": (
         lambda: multi_head_attention(X, torch.tensor(weights()[0]), *weights()[1:], heads=HEADS),
-        "x and w_q must be arrays of one library (NumPy or Torch): x is numpy.ndarray, w_q is torch.Tensor",
+        "x and w_q must be arrays of one library (NumPy or Torch): x is numpy.ndarray, w_q is torch.Tensor; "
+        "np.asarray and torch.asarray convert",
     ),
     "a list": (
         lambda: multi_head_attention(X.tolist(), *weights(), heads=HEADS),
-        "x and w_q must be arrays of one library (NumPy or Torch): x is list, w_q is numpy.ndarray",
+        "x must be an array (NumPy or Torch): x is list; np.asarray and torch.asarray convert",
     ),
     "one token without its axis": (
         lambda: multi_head_attention(X[0], *weights(), heads=HEADS),
@@ -609,7 +610,11 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "an odd rotary part": (
         lambda: mla(weights=replace(LATENT, w_kr=LATENT.w_kr[:, :1])),
-        "rotary turns pairs, so x must have an even number of features: it has shape (5, 1)",
+        "rotary turns pairs, so w_kr must have an even last axis: it has shape (17, 1)",
+    ),
+    "rotary of an odd axis": (
+        lambda: rotary(drawn(N_Q, 5)),
+        "rotary turns pairs, so x must have an even last axis: it has shape (5, 5)",
     ),
     "an up-projection of another width": (
         lambda: mla(weights=replace(LATENT, w_uk=LATENT.w_uk[1:])),
@@ -618,11 +623,48 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "latent heads that don't divide": (
         lambda: latent_attention(X, LATENT, heads=2),
-        "w_uq must divide into 2 heads: it has shape (11, 15)",
+        "w_qr must give each of 2 heads the d_rope = 2 of the rotary Key: it has shape (11, 6)",
     ),
     "a cache of another rotary width": (
         lambda: mla(weights=LATENT, cache=LatentCache(drawn(N_K, D_C), drawn(N_K, 4))),
-        "q and k must share d_k: q has shape (3, 5, 7), k has shape (3, 7, 9)",
+        "w_qr must give each of 3 heads the d_rope = 4 of the rotary Key: it has shape (11, 6)",
+    ),
+    "a cache of two sequences": (
+        lambda: mla(weights=LATENT, cache=LatentCache(drawn(N_K, D_C), drawn(N_Q, 2))),
+        "compressed and rotated of a cache must be of the same tokens: "
+        "compressed has shape (7, 7), rotated has shape (5, 2)",
+    ),
+    "a cache of another batch": (
+        lambda: latent_attention(
+            drawn(3, N_Q, D_MODEL),
+            LATENT,
+            heads=HEADS,
+            cache=LatentCache(drawn(2, N_K, D_C), drawn(2, N_K, 2)),
+        ),
+        "the batch axes of x and compressed must broadcast: x has shape (3, 5, 17), compressed has shape (2, 7, 7)",
+    ),
+    "parts of a head that only together are as wide as the Key's": (
+        lambda: mla(weights=replace(LATENT, w_uk=drawn(D_C, 9), w_qr=drawn(11, 12), w_kr=drawn(17, 4))),
+        "w_uk and w_uq must give each head the same d_head: w_uk has shape (7, 9), w_uq has shape (11, 15)",
+    ),
+    "Keys of another width than Queries": (
+        lambda: multi_head_attention(X, weights()[0], weights()[1][:, :30], *weights()[2:], heads=HEADS),
+        "w_q and w_k must give each head the same d_k: w_q has shape (17, 33), w_k has shape (17, 30)",
+    ),
+    "memory of another batch": (
+        lambda: multi_head_attention(
+            drawn(3, N_Q, D_MODEL), *weights(), heads=HEADS, memory=drawn(2, N_K, D_MODEL)
+        ),
+        "the batch axes of x and memory must broadcast: x has shape (3, 5, 17), memory has shape (2, 7, 17)",
+    ),
+    "prepare that loses a head": (
+        partial(mha, prepare=lambda q, k: (q[0], k)),
+        "prepare must keep all axes but the last: q has shape (3, 5, 11), k has shape (3, 5, 11), "
+        "and it returned shapes (5, 11) and (3, 5, 11)",
+    ),
+    "prepare that returns no array": (
+        partial(mha, prepare=lambda q, k: (q, None)),
+        "prepare's k must be an array (NumPy or Torch): prepare's k is NoneType",
     ),
     "positions that don't fit": (
         lambda: rotary(drawn(N_Q, 4), positions=np.arange(N_K)),
@@ -638,7 +680,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "positions in a list": (
         lambda: rotary(drawn(N_Q, 4), positions=[0, 1, 2, 3, 4]),
-        "x and positions must be arrays of one library (NumPy or Torch): x is numpy.ndarray, positions is list",
+        "positions must be an array (NumPy or Torch): positions is list; np.asarray and torch.asarray convert",
     ),
     "a base of 0": (
         lambda: rotary(drawn(N_Q, 4), base=0),

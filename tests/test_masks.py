@@ -224,15 +224,14 @@ def test_a_window_side_below_minus_one_is_refused() -> None:
 
 
 def test_like_that_is_no_array_is_refused() -> None:
-    assert (
-        message(lambda: causal_mask(2, 3, like=[1])) == "like must be an array (NumPy or Torch): like is list"
-    )
+    text = "like must be an array (NumPy or Torch): like is str"
+    assert message(lambda: causal_mask(2, 3, like="numpy")) == text
 
 
 @pytest.mark.parametrize("value", [3, [3], None, "3"], ids=repr)
 def test_lengths_that_are_no_array_are_refused(value: Any) -> None:
     text = f"lengths must be an array (NumPy or Torch): lengths is {type(value).__name__}"
-    assert message(lambda: padding_mask(value, 5)) == text
+    assert message(lambda: padding_mask(value, 5)).startswith(text)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "bool", "complex64"])
@@ -251,7 +250,7 @@ def test_lengths_beyond_the_keys_are_refused(backend: Backend) -> None:
 def test_additive_mask_of_anything_but_booleans_is_refused(backend: Backend, dtype: str) -> None:
     text = f"mask must be boolean, True = may attend: its dtype is {dtype}"
     assert message(lambda: additive_mask(backend.array([0, 1], dtype))) == text
-    assert message(lambda: additive_mask([True])) == "mask must be an array (NumPy or Torch): mask is list"
+    assert message(lambda: additive_mask(None)) == "mask must be an array (NumPy or Torch): mask is NoneType"
 
 
 def test_additive_mask_in_a_dtype_that_holds_no_infinity_is_refused(backend: Backend) -> None:

@@ -5,6 +5,7 @@ One argument that makes no sense is answered, or refused by a ValueError.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -181,10 +182,15 @@ def test_nonsense_is_answered_by_a_sentence(name: str, argument: str) -> None:
 
 
 def complaint(name: str, argument: str, value: object) -> str | None:
-    """What is wrong with the answer to a value: another error than ValueError, or one without what came."""
+    """What is wrong with the answer to a value: another error than ValueError, or one that doesn't say what came.
+
+    What is nonsense anywhere is named; of arguments that don't fit each other, one.
+    """
     try:
         getattr(lib, name)(**{**CALLS[name], argument: value})
     except Exception as error:
-        if not isinstance(error, ValueError) or ": " not in str(error):
+        names = CALLS[name] if hasattr(value, "shape") or value is True else [argument]
+        named = re.search(rf"\b({'|'.join(names)})\b", str(error))
+        if not isinstance(error, ValueError) or ": " not in str(error) or not named:
             return f"{argument}={value!r} raises {error!r}"
     return None

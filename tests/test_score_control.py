@@ -116,7 +116,7 @@ def test_attention_without_a_softcap_is_uncapped(backend: Backend) -> None:
 def test_a_cap_that_is_no_positive_number_is_refused(backend: Backend, cap: Any) -> None:
     with pytest.raises(ValueError) as caught:
         soft_cap(backend.array([[1.0]]), cap)
-    assert str(caught.value) == f"softcap must be a positive finite number: it is {cap!r}"
+    assert str(caught.value) == f"cap must be a positive finite number: it is {cap!r}"
 
 
 # QK norm
@@ -292,9 +292,8 @@ def test_a_gain_never_multiplies_one_vector_into_several(backend: Backend) -> No
 
 @pytest.mark.parametrize("value", [2.0, [1.0], "1"], ids=repr)
 def test_a_gain_that_is_no_array_is_refused(backend: Backend, value: Any) -> None:
-    other = {"numpy": "numpy.ndarray", "torch": "Tensor"}[backend.name]
-    text = "k and k_gain must be arrays of one library (NumPy or Torch): "
-    assert message(backend, k_gain=value) == f"{text}k is {other}, k_gain is {type(value).__name__}"
+    text = f"k_gain must be an array (NumPy or Torch): k_gain is {type(value).__name__}"
+    assert message(backend, k_gain=value).startswith(text)
 
 
 @pytest.mark.parametrize("dtype", ["bool", "complex64"])
