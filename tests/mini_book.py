@@ -26,7 +26,8 @@ print("torch", 3.0)
 ```{{code-cell}}
 from course_lib import ANSWER
 
-print("answer", ANSWER)
+print("answer", end=" ", flush=True)  # a piece of its own, as the kernel sends it
+print(ANSWER)
 ```
 
 가중합은 $\\sqrt{{d_k}}$로 나눈다.

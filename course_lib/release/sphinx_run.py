@@ -8,11 +8,14 @@ from __future__ import annotations
 import json
 import re
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import jupyter_book.sphinx
+import jupyter_cache.executors.utils
 import myst_nb.sphinx_ext
+import nbclient
 from myst_nb.core.execute.base import ExecutionError
 from nbclient.exceptions import DeadKernelError
 from sphinx.util.console import nocolor
@@ -27,6 +30,8 @@ def main(settings: dict[str, Any]) -> int:
     nocolor()
     # MyST-NB would put its results beside the pages, and those of English are among the pages of Korean.
     myst_nb.sphinx_ext.OUTPUT_FOLDER = settings["executed"]
+    # What a cell prints comes in pieces, torn anywhere on a busy machine; MyST-NB would begin a line with each of them.
+    jupyter_cache.executors.utils.executenb = partial(nbclient.execute, coalesce_streams=True)
     jupyter_book.sphinx.handle_exception = _note_failed_cell
     result = jupyter_book.sphinx.build_sphinx(
         settings["source"],
