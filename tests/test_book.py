@@ -98,7 +98,8 @@ LECTURE = {
         r"0.44v_1+0.56v_2",
     ],
     "scaling": [
-        r"\mathbb{E}[q_i]=\mathbb{E}[k_i]=0,\quad\operatorname{Var}=1",
+        r"\mathbb{E}[q_i]=\mathbb{E}[k_i]=0",
+        r"\operatorname{Var}(q_i)=\operatorname{Var}(k_i)=1",
         r"\operatorname{Var}(q\cdotk)=d_k",
         r"\operatorname{Var}\!\left(\frac{q\cdotk}{\sqrt{d_k}}\right)=1",
         r"d_k=64",

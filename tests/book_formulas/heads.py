@@ -38,7 +38,6 @@ def formulas(at: dict[str, Any]) -> list[str]:
         rf"d_{{\mathrm{{model}}}}={at['width']}",
         f"h={at['many']}",
         whole_width,
-        whole_width,
         unit_variance,
         number(at["query_heads"]),
         number(at["shared_heads"]),

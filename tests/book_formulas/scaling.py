@@ -28,9 +28,12 @@ def formulas(at: dict[str, Any]) -> list[str]:
     return [
         mean,
         variance,
-        rf"\mathbb{{E}}[q_i]=\mathbb{{E}}[k_i]={mean},\quad \operatorname{{Var}}={variance}",
+        f"\\begin{{aligned}}\n&\\mathbb{{E}}[q_i]=\\mathbb{{E}}[k_i]={mean}\\\\\n"
+        f"&\\operatorname{{Var}}(q_i)=\\operatorname{{Var}}(k_i)={variance}\n\\end{{aligned}}",
         r"q\cdot k=\sum_{i=1}^{d_k} q_i k_i",
         of_mean,
+        mean,
+        rf"\mathbb{{E}}[q_i^2]=\mathbb{{E}}[k_i^2]={number((q**2).mean(), 0)}",
         "q_i^2",
         "k_i^2",
         "\\begin{aligned}\n"
@@ -45,6 +48,7 @@ def formulas(at: dict[str, Any]) -> list[str]:
         "&\\quad=\\mathbb{E}[q_i]\\,\\mathbb{E}[k_i]\\,\\mathbb{E}[q_j]\\,\\mathbb{E}[k_j]"
         f"-{of_mean}={covariance}\n"
         "\\end{aligned}",
+        mean,
         mean,
         of_product,
         r"\operatorname{Var}(q\cdot k)=\sum_{i=1}^{d_k}\operatorname{Var}(q_ik_i)=d_k",
@@ -85,6 +89,9 @@ def formulas(at: dict[str, Any]) -> list[str]:
         f"p_i=1/{number(steepest)}",
         least,
         largest,
+        mean,
+        rf"{number(at['of_matrix'] * at['width'])}/d_{{\mathrm{{model}}}}",
+        number(at["of_state"]),
         r"1/\sqrt{d_k}",
         row_sum,
         masked,
