@@ -77,6 +77,8 @@ def handed_in(course: Course, tmp_path_factory: pytest.TempPathFactory) -> Path:
 class Inline:
     """Workers in this process: with rooms as ever, but no process to start."""
 
+    elsewhere = False
+
     def __init__(self, paper: Paper, jobs: int | None = None) -> None:
         begin(paper)
         self.count = 1
@@ -192,7 +194,7 @@ class Fragile(Executor):
 
 
 class FragileWorkers:
-    count = 1
+    count, elsewhere = 1, False
 
     @contextmanager
     def open(self, count: int | None = None) -> Iterator[Executor]:

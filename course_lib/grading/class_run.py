@@ -14,6 +14,8 @@ from types import ModuleType
 from typing import Any, Protocol
 
 from course_lib.course import CourseError
+from course_lib.grading.believed import Disbelieved, believed
+from course_lib.grading.plain import printable
 from course_lib.grading.worker import (
     Examined,
     NoRoom,
@@ -41,9 +43,15 @@ class Workers(Protocol):
     def count(self) -> int:
         """How many units are examined at a time."""
 
+    @property
+    def elsewhere(self) -> bool:
+        """Whether they run where whoever grades may not be the only one to have a say."""
+
 
 class LocalWorkers:
     """Processes of this machine: started afresh, never forked from a process that has threads."""
+
+    elsewhere = False
 
     def __init__(self, paper: Paper, jobs: int | None = None) -> None:
         self.paper = paper
@@ -98,6 +106,8 @@ class _Pool:
 
 class DaskWorkers:
     """The workers of a Dask cluster, which may come and go."""
+
+    elsewhere = True
 
     def __init__(self, paper: Paper, address: str) -> None:
         try:
@@ -161,7 +171,7 @@ def examine_all(units: Iterable[Unit], workers: Workers) -> Generator[Examined, 
         pending: dict[Future[Examined], Unit] = {}
         try:
             with workers.open() as executor:
-                yield from _through(executor, waiting, pending, workers.count * (1 + AHEAD))
+                yield from _through(executor, waiting, pending, workers)
             done = True
         except BrokenExecutor:
             suspects = list(pending.values())
@@ -191,9 +201,10 @@ def cores_of(workers: int) -> list[int | None]:
 
 
 def _through(
-    executor: Executor, waiting: Iterator[Unit], pending: dict[Future[Examined], Unit], most: int
+    executor: Executor, waiting: Iterator[Unit], pending: dict[Future[Examined], Unit], workers: Workers
 ) -> Iterator[Examined]:
-    """Results as they come, with at most so many units under way; a unit leaves `pending` with its result."""
+    """Results as they come, with so many units under way as workers need; a unit leaves `pending` with its result."""
+    most = workers.count * (1 + AHEAD)
     for unit in waiting:
         try:
             future = executor.submit(examine_unit, unit)
@@ -202,32 +213,37 @@ def _through(
             raise
         pending[future] = unit
         if len(pending) >= most:
-            yield from _finished(pending)
+            yield from _finished(pending, workers)
     while pending:
-        yield from _finished(pending)
+        yield from _finished(pending, workers)
 
 
-def _finished(pending: dict[Future[Examined], Unit]) -> Iterator[Examined]:
+def _finished(pending: dict[Future[Examined], Unit], workers: Workers) -> Iterator[Examined]:
     done, _ = concurrent.futures.wait(pending, return_when=concurrent.futures.FIRST_COMPLETED)
     for future in done:
         unit = pending[future]
-        result = _result(future, unit)
+        result = _result(future, unit, workers)
         del pending[future]
         yield result
 
 
-def _result(future: Future[Examined], unit: Unit) -> Examined:
+def _result(future: Future[Examined], unit: Unit, workers: Workers) -> Examined:
     try:
-        return future.result()
-    except (BrokenExecutor, NoRoom):
-        raise
-    except concurrent.futures.CancelledError as error:
+        error = future.exception()
+        if error is None:
+            return believed(future.result(), unit) if workers.elsewhere else future.result()
+    except concurrent.futures.CancelledError as lost:
         raise CourseError(
             "The connection to the Dask scheduler is lost. What was recorded stays; "
             "the same command goes on from there."
-        ) from error
-    except Exception as error:  # Dask's KilledWorker, say: this unit's workers were lost again and again
-        return Examined(unit.student, failure=_given_up(error))
+        ) from lost
+    except Disbelieved as lie:
+        error = lie
+    if isinstance(error, (BrokenExecutor, NoRoom)):
+        raise error
+    return Examined(
+        unit.student, failure=_given_up(error)
+    )  # Dask's KilledWorker, say: its workers were lost again
 
 
 def _alone(unit: Unit, workers: Workers) -> Examined:
@@ -240,10 +256,16 @@ def _alone(unit: Unit, workers: Workers) -> Examined:
     return Examined(unit.student, failure=_given_up(loss))
 
 
-def _given_up(error: Exception) -> str:
+def _given_up(error: BaseException) -> str:
     if isinstance(error, BrokenExecutor) or type(error).__name__ == "KilledWorker":
         return "the process that examined it was lost again and again, and no other submission's was"
-    return f"it could not be examined ({type(error).__name__}: {error})"
+    if isinstance(error, Disbelieved):
+        return f"a worker was not believed: {error}"
+    try:
+        words = str(error)
+    except Exception:  # it was made elsewhere
+        words = ""
+    return f"it could not be examined ({printable(type(error).__name__)}: {printable(words)})"
 
 
 @contextmanager

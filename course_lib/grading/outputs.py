@@ -15,8 +15,8 @@ _CUT = "\n[output cut off here]\n"
 class Outputs:
     """The outputs of one notebook: text and pictures that can't run or load anything, up to a size."""
 
-    def __init__(self) -> None:
-        self._characters, self._outputs = MAX_CHARACTERS, MAX_OUTPUTS
+    def __init__(self, characters: int = MAX_CHARACTERS) -> None:
+        self._characters, self._outputs = characters, MAX_OUTPUTS * characters // MAX_CHARACTERS
 
     def checked(self, outputs: list[Any], count: int) -> list[Any]:
         """The outputs of a cell that have nbformat's form; whatever else came is left out."""
