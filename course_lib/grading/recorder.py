@@ -20,8 +20,13 @@ from course_lib.course import CourseError
 from course_lib.grading.intake import EXCHANGE_KEY, instant_of
 from course_lib.grading.receipts import read_receipts
 from course_lib.grading.verdicts import Verdict
-from course_lib.grading.workspace import Workspace, nbgrader_at_work
+from course_lib.grading.workspace import COURSE_ID, Workspace, nbgrader_at_work
 
+_DRIVERS = {
+    "psycopg": "psycopg[binary]",
+    "psycopg2": "psycopg2-binary",
+    "MySQLdb": "mysqlclient",
+}  # by module
 NO_RESPONSE = "No response."  # nbgrader's own comment on an answer that was left as released
 
 
@@ -513,7 +518,7 @@ def open_gradebook(workspace: Workspace) -> Any:
 
     with nbgrader_at_work():
         try:
-            return Gradebook(workspace.gradebook)
+            return Gradebook(workspace.gradebook, COURSE_ID)
         except Exception as error:
             raise CourseError(_no_gradebook(workspace.gradebook, error)) from error
 
@@ -523,5 +528,6 @@ def _no_gradebook(address: str, error: Exception) -> str:
     reason = str(error).splitlines()[0] if str(error) else type(error).__name__
     remedy = "Check the address and that the server runs."
     if isinstance(error, ModuleNotFoundError):
-        remedy = f"Install the driver for {kind} (PostgreSQL: pip install psycopg2-binary)."
+        driver = _DRIVERS.get(error.name or "", error.name)
+        remedy = f"Install the driver that it needs: pip install '{driver}'"
     return f"The gradebook that db_url names ({kind}) can't be opened: {reason}. {remedy}"

@@ -19,6 +19,7 @@ from course_lib.course import Course, CourseError
 CODE_STUB = "raise NotImplementedError"
 TEXT_STUB = "✎"  # no prose: one gradebook serves notebooks of every language
 SECONDS_PER_CELL = 30
+COURSE_ID = "default_course"  # nbgrader's own: PostgreSQL refuses a problem set of a course that isn't there
 
 _CONFIG_FILE = """\
 # Written by `course grade`: with it, nbgrader's commands and formgrader work in this folder.
@@ -139,6 +140,7 @@ def settings(workspace: Workspace, problem_set: str) -> Any:
     config = Config()
     _configure(config, root=workspace.root, derived=workspace.course.nbgrader)
     config.CourseDirectory.assignment_id = problem_set
+    config.CourseDirectory.db_url = workspace.gradebook
     return config
 
 
@@ -170,6 +172,7 @@ def generate_release(problem_set: str, source: Path, release: Path, *, gradebook
         config.GenerateAssignment.no_database = True
     else:
         config.CourseDirectory.db_url = gradebook
+        config.CourseDirectory.course_id = COURSE_ID
     with nbgrader_at_work() as log:
         converter = GenerateAssignment(
             coursedir=CourseDirectory(config=config), config=config, log=log.logger
@@ -223,11 +226,17 @@ def nbgrader_at_work(**environment: str) -> Iterator[NbgraderLog]:
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     before, folder = dict(os.environ), Path.cwd()
     os.environ.update(environment, PATH=path)
+    log = NbgraderLog()
+    models = logging.getLogger("tornado.application")  # where nbgrader's models log, with tracebacks
+    propagated, models.propagate = models.propagate, False
+    models.addHandler(log)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            yield NbgraderLog()
+            yield log
     finally:
+        models.removeHandler(log)
+        models.propagate = propagated
         os.chdir(folder)
         os.environ.clear()
         os.environ.update(before)

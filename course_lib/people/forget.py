@@ -12,7 +12,7 @@ from typing import Any
 from course_lib.course import SETTINGS_FILE, Course, CourseError, without_people
 from course_lib.grading.recorder import open_gradebook
 from course_lib.grading.secret import secret_path
-from course_lib.grading.workspace import open_workspace
+from course_lib.grading.workspace import Workspace, open_workspace
 
 FOLDERS = ("submitted", "autograded", "feedback", "exports")
 _WRITTEN = "written.json"  # in .course: what was taken in and what was written, wherever
@@ -93,7 +93,7 @@ def _students(course: Course) -> list[str]:
     from nbgrader.api import Student
 
     place = open_workspace(course, course.root)
-    if place.gradebook.startswith("sqlite") and not (course.root / "gradebook.db").is_file():
+    if _is_in_folder(place) and not (course.root / "gradebook.db").is_file():
         return []
     with open_gradebook(place) as gradebook:
         return [str(row[0]) for row in gradebook.db.query(Student.id)]
@@ -104,9 +104,9 @@ def _extended(course: Course) -> set[str]:
 
 
 def _empty_gradebook(course: Course) -> None:
-    """A gradebook in a file goes with its file: what is deleted within one stays readable in its pages."""
+    """A gradebook in the folder goes with its file; any other is emptied, and what was deleted is overwritten."""
     place = open_workspace(course, course.root)
-    if place.gradebook == f"sqlite:///{course.root / 'gradebook.db'}":
+    if _is_in_folder(place):
         for path in course.root.glob("gradebook.db*"):
             path.unlink()
         return
@@ -118,6 +118,13 @@ def _empty_gradebook(course: Course) -> None:
         for table in _of_people(known):
             gradebook.db.execute(table.delete())
         gradebook.db.commit()
+        if gradebook.engine.dialect.name in ("sqlite", "postgresql"):
+            with gradebook.engine.execution_options(isolation_level="AUTOCOMMIT").connect() as connection:
+                connection.exec_driver_sql("VACUUM")
+
+
+def _is_in_folder(place: Workspace) -> bool:
+    return place.gradebook == f"sqlite:///{place.root / 'gradebook.db'}"
 
 
 def _of_people(known: Any) -> list[Any]:
