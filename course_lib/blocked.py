@@ -232,4 +232,4 @@ def _threads() -> int:
     wanted = os.environ.get("OMP_NUM_THREADS", "")
     if wanted.isdecimal() and int(wanted) > 0:
         return int(wanted)
-    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -218,7 +218,7 @@ def grade(
     from course_lib.grading.report import require_writable, write_json
     from course_lib.people.forget import remember
 
-    _require_unix()
+    _require_forks()
     course = find_course()
     _require_current_release(course, problem_set)
     _require_secret(course)
@@ -253,7 +253,6 @@ def feedback(
     Marks, mistakes, hints and comments as the gradebook has them now, in feedback/STUDENT/PS/, where nbgrader and its
     exchange look for them.
     """
-    _require_unix()
     from course_lib.grading.feedback import write_feedback
 
     course = find_course()
@@ -275,7 +274,7 @@ def demo() -> None:
 
     Builds the book, releases the problem sets, grades a class whose scores are known beforehand on the first.
     """
-    _require_unix()
+    _require_forks()
     from course_lib.release.demo import demo_workspace, grade_sample
 
     course = find_course()
@@ -339,9 +338,9 @@ def secret() -> None:
     print("Next: copy it to where you keep passwords. Without it, a regrade asks other questions.")
 
 
-def _require_unix() -> None:
-    """What grades needs processes that fork, and does not even load without them."""
-    if os.name == "nt":
+def _require_forks() -> None:
+    """What grades needs processes that fork."""
+    if not hasattr(os, "fork"):
         raise CourseError("Windows can't confine students' code. Grade inside WSL; course doctor says how.")
 
 

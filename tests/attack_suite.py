@@ -25,7 +25,7 @@ from course_lib.grading.examiner import Exam, Limits, examine
 from course_lib.grading.intake import repair
 from course_lib.grading.notebook import new_cell, read_notebook, text_of, write_notebook
 from course_lib.grading.rooms import Room
-from course_lib.grading.student_room.walls import Limits as RoomLimits
+from course_lib.grading.student_room.place import Limits as RoomLimits
 from course_lib.grading.verdicts import Verdict, read_verdicts
 
 FOLDER = Path(__file__).parent / "attacks"

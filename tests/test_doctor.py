@@ -8,7 +8,9 @@ import sys
 
 import pytest
 
+from course_lib.course import CourseError
 from course_lib.grading import bubblewrap, doctor
+from course_lib.grading.rooms import require_walls
 
 UBUNTU = "/proc/sys/kernel/apparmor_restrict_unprivileged_userns"
 FILES = {
@@ -49,6 +51,13 @@ def test_doctor_names_two_ways_to_bubblewrap(ubuntu: None, monkeypatch: pytest.M
     assert "as root, apt-get install bubblewrap" in findings()["bubblewrap"].remedy
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     assert "Install it: apt-get install bubblewrap" in findings()["bubblewrap"].remedy
+
+
+def test_room_on_another_system_names_no_package_of_this_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bubblewrap.sys, "platform", "darwin")
+    monkeypatch.setattr(bubblewrap.platform, "system", lambda: "Darwin")
+    with pytest.raises(CourseError, match=r"^Darwin can't confine .* See what is missing: course doctor$"):
+        require_walls()
 
 
 @pytest.mark.parametrize(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import importlib
 import os
+import platform
 import shutil
+import sys
 import sysconfig
 from pathlib import Path
 
 import course_lib
-from course_lib.grading.student_room.server import HOME
-from course_lib.grading.student_room.walls import interpreter_folders, places_below_tmp
+from course_lib.grading.student_room.place import HOME, interpreter_folders, places_below_tmp
 
 
 class RoomError(Exception):
@@ -19,6 +20,8 @@ class RoomError(Exception):
 
 def confined() -> list[str]:
     """The command that shows interpreter and libraries, read-only. Its children are left without the network."""
+    if sys.platform != "linux":
+        raise RoomError(f"{platform.system()} can't confine students' code as Linux can.")
     root = os.geteuid() == 0
     command = [find_bwrap(), *([] if root else ["--unshare-user"])]
     command += ["--unshare-ipc", "--unshare-net", "--unshare-pid", "--unshare-uts", "--hostname", "room"]

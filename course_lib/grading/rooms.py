@@ -28,8 +28,7 @@ from course_lib.grading.bubblewrap import RoomError as RoomError
 from course_lib.grading.bubblewrap import confined
 from course_lib.grading.plain import error_name, plain_line, type_name
 from course_lib.grading.student_room import wire
-from course_lib.grading.student_room.server import HOME
-from course_lib.grading.student_room.walls import Limits
+from course_lib.grading.student_room.place import HOME, Limits
 from course_lib.grading.usage import Usage
 
 START_SECONDS = 120.0

@@ -21,10 +21,10 @@ from typing import Any
 from course_lib.checks import NOT_DEFINED, Outcome, call, way_of
 
 from . import walls, wire
+from .place import Limits
 from .shell import MAX_OUTPUT, Shell
 
 CONTROL = 3  # the descriptor through which a child speaks with the examiner
-HOME = "/home/student"
 _PID = struct.Struct("!i")
 
 
@@ -39,7 +39,7 @@ def main(arguments: str) -> None:
     if given["walls"]:
         walls.prepare()
     shell = _warm_up(given["modules"])
-    children = _Children(shell, walls.Limits(**given["limits"]), given["home"], walled=given["walls"])
+    children = _Children(shell, Limits(**given["limits"]), given["home"], walled=given["walls"])
     control.sendall(b"r")
     while True:
         order, descriptors, _, _ = socket.recv_fds(control, 1, 1)
@@ -89,7 +89,7 @@ _WARMING = (
 class _Children:
     """The children of the warm parent, each known by its pid: with walls, the first process of its namespace."""
 
-    def __init__(self, shell: Shell, limits: walls.Limits, home: str, *, walled: bool) -> None:
+    def __init__(self, shell: Shell, limits: Limits, home: str, *, walled: bool) -> None:
         self.shell, self.limits, self.home, self.walled = shell, limits, home, walled
         self.open_now: set[int] = set()
         self.own_processes = os.open("/proc/self/ns/pid", os.O_RDONLY) if walled else -1

@@ -11,9 +11,9 @@ import os
 import platform
 import resource
 import struct
-import sys
-from dataclasses import dataclass
 from functools import cache
+
+from .place import Limits, places_below_tmp
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -21,21 +21,6 @@ CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWIPC = 0x00020000, 0x04000000, 0x08000000
 CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET = 0x10000000, 0x20000000, 0x40000000
 MS_NOSUID, MS_NODEV, MS_BIND, MS_REC, MS_PRIVATE = 2, 4, 0x1000, 0x4000, 0x40000
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS = 1, 4, 22, 38
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What one submission may use."""
-
-    memory: int = 4 * 2**30  # address space of each process, bytes
-    resident: int = 2 * 2**30  # memory of all its processes together, bytes; the examiner looks after it
-    disk: int = 64 * 2**20  # its own tmpfs, and the largest file, bytes
-    processes: int = 64
-    files: int = 256
-    cpu_seconds: int = 300
-    signals: int = (
-        256  # that wait, and timers that give them: the kernel's memory, of which each user has a share
-    )
 
 
 def fork_apart(own_processes: int) -> int:
@@ -77,17 +62,6 @@ def _mount_own(limits: Limits, home: str) -> None:
         _call("mount", place.encode(), folder.encode(), None, MS_BIND | MS_REC, None)
     # Nothing of the parent shows: not its memory, environment or open files.
     _call("mount", b"tmpfs", b"/proc", b"tmpfs", MS_NOSUID | MS_NODEV, b"size=4k,mode=0555")
-
-
-def interpreter_folders() -> list[str]:
-    """Where Python and its packages lie, but for what the system's /usr holds."""
-    return sorted(folder for folder in {sys.prefix, sys.base_prefix} if not f"{folder}/".startswith("/usr/"))
-
-
-def places_below_tmp() -> dict[str, str]:
-    """Of these the ones in /tmp, which a child's own /tmp hides, and where a second view of each lies."""
-    below = [folder for folder in interpreter_folders() if folder.startswith("/tmp/")]
-    return {folder: f"/room/interpreter-{number}" for number, folder in enumerate(below)}
 
 
 def close_in(limits: Limits, home: str) -> None:
