@@ -168,6 +168,24 @@ def test_public_tree_is_taken_whole_by_git_and_what_is_made_in_it_is_not(made: P
     assert set(filter(None, listed.split("\0"))) == names
 
 
+def test_public_tree_keeps_its_bytes_where_git_writes_other_line_ends(made: Path, tmp_path: Path) -> None:
+    """As Git for Windows is set: else every notebook would count as begun there."""
+    git = ["git", "-c", "core.autocrlf=true", "-c", "user.name=x", "-c", "user.email=x@example.org"]
+    before = snapshot(made / "public")
+    for command in (
+        ["init", "-q"],
+        ["add", "-A"],
+        ["commit", "-qm", "x"],
+        ["clone", "-q", ".", str(tmp_path / "clone")],
+    ):
+        subprocess.run([*git, *command], cwd=made / "public", check=True)
+    there = {
+        name: data for name, data in snapshot(tmp_path / "clone").items() if not name.startswith(".git/")
+    }
+    assert there == before
+    assert (ROOT / ".gitattributes").read_bytes() == before[".gitattributes"]
+
+
 @pytest.mark.slow
 def test_public_tree_of_the_real_course_holds_all_that_its_book_needs(tmp_path: Path) -> None:
     """Built in full, as its README says, it was measured once; here: every file is there, and its library runs."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import shutil
@@ -81,6 +82,27 @@ def test_all_but_grading_works_on(system: str, graded: Course, tmp_path: Path) -
             assert code == 1, (command, code, err)
             assert err.startswith("course: Windows can't confine students' code. Grade inside WSL;")
             assert err.count("\n") == 1
+
+
+def calls_in(path: Path) -> list[tuple[int, str, set[str | None]]]:
+    """Of each method that is called: the line, its name, and the names of what it is given."""
+    return [
+        (node.lineno, node.func.attr, {keyword.arg for keyword in node.keywords})
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+    ]
+
+
+@pytest.mark.parametrize("folder", ["course_lib", "book"])
+def test_text_is_read_and_written_alike_on_every_system(folder: str) -> None:
+    """UTF-8 whatever the system's own encoding is, and what is published with one kind of line end."""
+    for path in (ROOT / folder).rglob("*.py"):
+        written = {"encoding", "newline"} if folder == "book" or "release" in path.parts else {"encoding"}
+        for line, name, given in calls_in(path):
+            if name == "read_text":
+                assert given & {"encoding", "newline"} == {"encoding"}, f"{path}:{line}"
+            elif name == "write_text":
+                assert written <= given, f"{path}:{line}"
 
 
 @pytest.mark.slow

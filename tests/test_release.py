@@ -421,25 +421,30 @@ def test_is_fetching_knows_our_cell_and_no_other() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("in_colab", [True, False])
+@pytest.mark.parametrize(("in_colab", "published_there"), [(True, True), (False, True), (True, False)])
 def test_fetching_cell_gets_all_in_colab_and_nothing_elsewhere(
-    course: Course, tmp_path: Path, in_colab: bool
+    course: Course, tmp_path: Path, in_colab: bool, published_there: bool
 ) -> None:
+    """Where nothing is at the address it says so, and the next cell, which says what to do, runs."""
     published = replace(course, site="http://127.0.0.1:1/course")
     release(published, "mini")
-    copy_exercises(published, tmp_path / "site" / "course" / "exercises")
+    copy_exercises(published, tmp_path / "site" / ("course" if published_there else "other") / "exercises")
     alone = tmp_path / "alone"
     alone.mkdir()
     with served(tmp_path / "site") as address:
         cell = read_notebook(course.exercises / "en" / "mini" / "mini.ipynb").cells[1]
         (alone / "cell.py").write_text(cell.source.replace("http://127.0.0.1:1", address))
-        subprocess.run(
+        done = subprocess.run(
             [sys.executable, "-c", AS_IN_COLAB, str(int(in_colab))],
             cwd=alone,
             env=os.environ | {"PIP_TARGET": str(alone / "site"), "PIP_NO_DEPS": "1", "PIP_NO_INDEX": "1"},
+            capture_output=True,
+            text=True,
             check=True,
         )
-    assert (alone / "cases.npz").is_file() is (alone / "site" / "course_lib").is_dir() is in_colab
+    fetched = in_colab and published_there
+    assert (alone / "cases.npz").is_file() is (alone / "site" / "course_lib").is_dir() is fetched
+    assert ("cases.npz: HTTP Error 404" in done.stdout) is not published_there
 
 
 # The kernel of Colab has loaded google.colab before the first cell.

@@ -71,8 +71,8 @@ def _write_bundles(app: Sphinx, error: Exception | None) -> None:
     words = {word for path in (*pages, *root.glob("_static/**/*.js")) for word in WORD.findall(_read(path))}
     style = "".join(_style(root, name, words) for name in dict.fromkeys(_styles(app)))
     _write_icons(root / ICONS, style)
-    (root / SCRIPT).write_text(script, encoding="utf-8")
-    (root / STYLE).write_text(_with_fonts_of(root / "_static", style), encoding="utf-8")
+    (root / SCRIPT).write_text(script, encoding="utf-8", newline="\n")
+    (root / STYLE).write_text(_with_fonts_of(root / "_static", style), encoding="utf-8", newline="\n")
     _stamp(pages, {name: _digest(root / name) for name in (STYLE, SCRIPT)})
 
 
@@ -157,4 +157,4 @@ def _stamp(pages: Iterable[Path], digests: dict[str, str]) -> None:
         before = _read(path)
         after = stamped(SCRIPT)(stamped(STYLE)(before))
         if after != before:
-            path.write_text(after, encoding="utf-8")
+            path.write_text(after, encoding="utf-8", newline="\n")

@@ -38,4 +38,4 @@ def _lead_to_first_chapter(app: Sphinx, error: Exception | None) -> None:
             app, first, app.env.get_doctree(first)
         ),  # whoever shares the site shares this address
     )
-    Path(app.outdir, "index.html").write_text(page, encoding="utf-8")
+    Path(app.outdir, "index.html").write_text(page, encoding="utf-8", newline="\n")

@@ -18,7 +18,10 @@ import sys
 if "google.colab" in sys.modules:
     from urllib.request import urlretrieve
 
-    urlretrieve("{cases}", "cases.npz")
+    try:
+        urlretrieve("{cases}", "cases.npz")
+    except OSError as error:
+        print("cases.npz:", error)
     %pip install -q {library}"""
 _ADDRESS = r"[\w.~%/:+-]+"
 

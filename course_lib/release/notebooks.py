@@ -154,7 +154,9 @@ def _write_exercise(
     shutil.copyfile(cases, folder / CASES)
     # Without a repository in course.toml, course_lib is the wheel beside the notebook.
     library = [f"course_lib @ git+{course.repository}"] if course.repository else []
-    (folder / "requirements.txt").write_text(requirements(bank.modules, *library), encoding="utf-8")
+    (folder / "requirements.txt").write_text(
+        requirements(bank.modules, *library), encoding="utf-8", newline="\n"
+    )
 
 
 def _tag(cell: Any) -> str | None:

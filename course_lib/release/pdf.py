@@ -19,6 +19,8 @@ BROWSERS = (
     "chromium-browser",
     "google-chrome",
     "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+    r"C:\Program Files\Google\Chrome\Application\chrome.exe",
+    r"C:\Program Files (x86)\Microsoft\Edge\Application\msedge.exe",  # comes with Windows
 )
 # The last three: let the page load its figures' scripts from beside it, wait for what these draw, and leave out the
 # date and address on each sheet.
@@ -104,8 +106,9 @@ def _prepare(folder: Path) -> Path:
         # Sphinx writes it into the root document's folder, with addresses as if it lay here.
         shutil.move(written, page)
     text = re.sub(r"<details(?! open)", "<details open", page.read_text(encoding="utf-8"))
-    page.write_text(HERE.sub('href="#', text), encoding="utf-8")
+    page.write_text(HERE.sub('href="#', text), encoding="utf-8", newline="\n")
     styles = folder / "_static" / "book.css"
     # A system's own font may be one that Chromium can only print as pictures of letters.
-    styles.write_text(LOCAL_FONT.sub("", styles.read_text(encoding="utf-8")), encoding="utf-8")
+    text = LOCAL_FONT.sub("", styles.read_text(encoding="utf-8"))
+    styles.write_text(text, encoding="utf-8", newline="\n")
     return page

@@ -20,6 +20,8 @@ FILES = ("LICENSE", "LICENSE-TEXT", "pyproject.toml", "requirements.lock", "_con
 FOLDERS = ("book", "course_lib", "exercises")
 LEFT_OUT = ("__pycache__", "*.pyc", ".ipynb_checkpoints", "*.mo", ".*.new", ".*.old")
 PRIVATE_SETTINGS = ("extensions",)  # they name students
+# Git for Windows would write other line ends: no notebook were as it was handed out.
+ATTRIBUTES = "* text=auto eol=lf\n"
 IGNORED = (
     "/_build/\n.venv/\n*.egg-info/\n__pycache__/\n.ipynb_checkpoints/\n"  # not the wheels: Colab fetches them
 )
@@ -36,12 +38,13 @@ def write_public_tree(course: Course, folder: Path) -> None:
             shutil.copytree(course.root / name, folder / name, ignore=shutil.ignore_patterns(*LEFT_OUT))
     _write_exercises(folder)
     settings = tomllib.loads((course.root / SETTINGS_FILE).read_text(encoding="utf-8-sig"))
-    (folder / SETTINGS_FILE).write_text(_toml(settings), encoding="utf-8")
-    (folder / "README.md").write_text(_readme(course), encoding="utf-8")
-    (folder / ".gitignore").write_text(IGNORED, encoding="utf-8")
+    (folder / SETTINGS_FILE).write_text(_toml(settings), encoding="utf-8", newline="\n")
+    (folder / "README.md").write_text(_readme(course), encoding="utf-8", newline="\n")
+    (folder / ".gitattributes").write_text(ATTRIBUTES, encoding="utf-8", newline="\n")
+    (folder / ".gitignore").write_text(IGNORED, encoding="utf-8", newline="\n")
     workflow = folder / ".github" / "workflows" / "checks.yml"
     workflow.parent.mkdir(parents=True)
-    workflow.write_text(WORKFLOW, encoding="utf-8")
+    workflow.write_text(WORKFLOW, encoding="utf-8", newline="\n")
     shutil.copyfile(visible_checks.__file__, folder / ".github" / "visible_checks.py")
 
 
@@ -50,14 +53,14 @@ def _write_exercises(folder: Path) -> None:
     put_wheels(folder / "exercises")
     for needed in folder.glob("exercises/*/*/requirements.txt"):  # the course's own may name the repository
         text = re.sub(r"^course_lib @ .*$", f"./{WHEEL}", needed.read_text(encoding="utf-8"), flags=re.M)
-        needed.write_text(text, encoding="utf-8")
+        needed.write_text(text, encoding="utf-8", newline="\n")
     if wheels := sorted(folder.glob(f"exercises/*/*/{WHEEL}")):
         binder = folder / ".binder"
         binder.mkdir()
         library = f"./{wheels[0].relative_to(folder).as_posix()}"
-        (binder / "requirements.txt").write_text(requirements((), library), encoding="utf-8")
-        (binder / "runtime.txt").write_text("python-3.12\n", encoding="utf-8")
-        (folder / visible_checks.HANDED_OUT).write_text(_handed_out(folder), encoding="utf-8")
+        (binder / "requirements.txt").write_text(requirements((), library), encoding="utf-8", newline="\n")
+        (binder / "runtime.txt").write_text("python-3.12\n", encoding="utf-8", newline="\n")
+        (folder / visible_checks.HANDED_OUT).write_text(_handed_out(folder), encoding="utf-8", newline="\n")
 
 
 def copy_exercises(course: Course, folder: Path) -> None:
@@ -151,8 +154,8 @@ jobs:
     runs-on: ubuntu-latest
     timeout-minutes: 30
     steps:
-      - uses: actions/checkout@v4
-      - uses: actions/setup-python@v5
+      - uses: actions/checkout@v7
+      - uses: actions/setup-python@v7
         with:
           python-version: "3.12"
       - name: Install what the notebooks that were begun need

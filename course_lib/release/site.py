@@ -190,7 +190,7 @@ def _read_state(course: Course) -> dict[str, str]:
 
 
 def _write_state(course: Course, state: dict[str, str]) -> None:
-    (course.build / STATE_FILE).write_text(json.dumps(state), encoding="utf-8")
+    (course.build / STATE_FILE).write_text(json.dumps(state), encoding="utf-8", newline="\n")
 
 
 # Building

@@ -11,6 +11,7 @@ import os
 import platform
 import resource
 import struct
+import sys
 from functools import cache
 
 from .place import Limits, places_below_tmp
