@@ -68,7 +68,7 @@ def pipeline(
     sheet.arrow_down("S", rf"${factor}$, " + (f"soft-cap {softcap:g}, " if softcap else "") + "$+\\,M$")
     sheet.caption("L", "2  Scale & Mask", "L", ("q", "k"))
     sheet.matrix("L", logit, role="score", hatched=masked)
-    sheet.arrow_down("L", r"$\exp$" + say(", row의 합으로 나눔", ", divided by the row's sum"))
+    sheet.arrow_down("L", say("exp, row의 합으로 나눔", "exp, divided by the row's sum"))
     sheet.caption("A", "3  Softmax over Keys", "A", ("q", "k"))
     sheet.matrix("A", a, role="weight", hatched=masked)
     sheet.caption("V", "Value", "V", ("k", "v"))

@@ -19,11 +19,15 @@ lines = importlib.import_module("book.theme.lines")
         ("출력(output)이 나온다", "", "출력+(output)+이 나온다"),
         ("“읽을까”를 묻는다", "", "“읽을까”+를 묻는다"),
         ("를 바로 reshape한다", ")", "+를 바로 reshape한다"),
+        ("에 두면", "/", "+에 두면"),
         ("16.8 MB인데 10 bytes다", "", "16.8_MB인데 10_bytes다"),
         (" MB인데", "8", "_MB인데"),
         ("각각 (모두) 다르다", "", "각각 (모두) 다르다"),
         ("in 3 books (all of them) it is so", "", "in 3 books (all of them) it is so"),
         ("4 MBs", "", "4 MBs"),
+        ("Self-Attention의 QK Norm", "", "Self-+Attention의 QK_Norm"),
+        ("Cauchy–Schwarz, 3-4", "", "Cauchy–+Schwarz, 3-4"),
+        ("KV caches, a KV head", "", "KV_caches, a KV head"),
     ],
 )
 def test_held_closes_the_joints(text: str, before: str, joined: str) -> None:

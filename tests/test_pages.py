@@ -152,6 +152,15 @@ def test_page_speaks_korean_around_the_text(browser: Browser, site: str) -> None
     page.close()
 
 
+@pytest.mark.parametrize("name", [name for language, name in PAGES if language == "ko"])
+def test_korean_page_says_in_korean_where_a_mark_leads(browser: Browser, site: str, name: str) -> None:
+    page = Visit(browser, site, chapter(name)).page
+    titles = page.locator("article a.headerlink").evaluate_all("found => found.map(link => link.title)")
+    assert titles
+    assert [title for title in titles if not re.search("[가-힣]", title)] == []
+    page.close()
+
+
 @pytest.mark.parametrize("name", [name for language, name in PAGES if language == "en"] + ["search"])
 def test_english_page_has_no_korean_but_what_says_so(browser: Browser, site: str, name: str) -> None:
     page = Visit(browser, site, chapter(name, "en")).page
@@ -295,6 +304,22 @@ def test_search_finds(browser: Browser, site: str, language: str, query: str) ->
     visit.page.close()
 
 
+@pytest.mark.parametrize("width", [1280, 360])
+def test_what_is_searched_for_stands_beside_the_glass(browser: Browser, site: str, width: int) -> None:
+    page = Visit(browser, site, f"{SEARCHES['ko']}?q={quote('로짓')}", **screen(width)).page
+    room = """form => parseFloat(getComputedStyle(form.querySelector("input")).paddingLeft)
+        + form.querySelector("input").getBoundingClientRect().left
+        - form.querySelector("i, svg").getBoundingClientRect().right"""
+    assert page.locator(".bd-search-container form").evaluate(room) > 0
+    page.locator("#search-results li").first.wait_for()
+    page.wait_for_load_state("networkidle")
+    found = page.locator("#search-results").inner_text()
+    assert "logit 로짓" in found  # the words of two blocks, apart
+    page.locator("button.search-button:visible, button.search-button-field:visible").first.click()
+    assert page.locator("#pst-search-dialog form").evaluate(room) > 0
+    page.close()
+
+
 def test_first_page_leads_to_the_first_chapter(browser: Browser, site: str) -> None:
     visit = Visit(browser, site, "")
     visit.page.wait_for_url("**/book/ko/index.html")
@@ -334,7 +359,8 @@ def test_particle_fits_how_the_number_before_it_is_read(browser: Browser, site: 
     visit.page.close()
 
 
-TOO_WIDE = """() => [...document.querySelectorAll("article :is(.pst-scrollable-table-container, div.math)")]
+TOO_WIDE = """() => [...document.querySelectorAll(
+        "article :is(.pst-scrollable-table-container, .answer-table, div.math)")]
     .filter(box => box.scrollWidth > box.clientWidth).map(box => box.textContent.trim().slice(0, 60))"""
 
 

@@ -1,4 +1,8 @@
-"""Korean particles behind English words: each word is read in one way, so it takes one kind of particle everywhere."""
+"""Korean particles behind English words and formulas.
+
+A word is read in one way, so it takes one kind of particle everywhere. A formula is read to its end: the last letter,
+or square and power (제곱), say which kind.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,8 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parents[1]
 TEXTS = ("book/ko/*.md", "book/figures/*.js", "solutions/*/*", "course_lib/**/*.py")
@@ -36,3 +42,53 @@ def contradictions(texts: Iterable[str]) -> dict[str, set[str]]:
     return {
         word: found for word, found in particles.items() if found & AFTER_A_CONSONANT not in (set(), found)
     }
+
+
+FORMULA = re.compile(r"(?<!\$)\$([^$]+)\$(은|는|이|가|을|를|과|와|으로|로)(?![가-힣])")
+POWER = re.compile(r"(?:\^\{?\d|e\^\{[^}]*(?:\{[^}]*\}[^}]*)*)$")  # the square of something, or a power of e
+LAST = re.compile(r"([A-Za-z]+|\d)$")
+WITH_A_CONSONANT = set("lmnrLMNR013678")  # as they are read: 엘, 엠, 엔, 알; 영, 일, 삼, 육, 칠, 팔
+WITH_AN_L = set("lrLR178")  # takes 로, as a vowel does
+WORDS_WITH_A_CONSONANT = {"up", "down", "model", "logit"}
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.glob("book/ko/*.md")), ids=lambda path: path.stem)
+def test_a_particle_fits_the_end_of_the_formula_before_it(path: Path) -> None:
+    found = FORMULA.finditer(path.read_text(encoding="utf-8"))
+    assert [match[0] for match in found if not fits(match[1], match[2])] == []
+
+
+@pytest.mark.parametrize(
+    ("formula", "particle", "right"),
+    [
+        ("n_k", "는", True),
+        ("n_k", "은", False),
+        ("K^R", "을", True),
+        ("K^R", "를", False),
+        ("c^2", "으로", True),
+        (r"e^{-m_i}", "을", True),
+        (r"e^{-m_i}", "를", False),
+        (r"W_{\mathrm{up}}", "과", True),
+        ("QK^\\top", "와", True),
+        ("d_{\\mathrm{model}}", "로", True),
+        ("n=3", "으로", True),
+    ],
+)
+def test_fits_reads_a_formula_to_its_end(formula: str, particle: str, right: bool) -> None:
+    assert fits(formula, particle) is right
+
+
+def fits(formula: str, particle: str) -> bool:
+    """Whether the particle can follow the formula; True where how it is read isn't plain."""
+    end = formula.rstrip("}|)] ")
+    power = POWER.search(end)
+    last = LAST.search(end)
+    if not power and (last is None or end[: last.start()].endswith("\\") or "/" in end):
+        return True  # ends in a sign or a command, or is read backwards
+    word = last[1] if last else ""
+    consonant = bool(power) or (
+        word[-1] in WITH_A_CONSONANT if len(word) == 1 else word in WORDS_WITH_A_CONSONANT
+    )
+    if particle in ("으로", "로"):
+        return (particle == "으로") is (consonant and (bool(power) or word[-1] not in WITH_AN_L))
+    return (particle in AFTER_A_CONSONANT) is consonant

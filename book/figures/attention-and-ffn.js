@@ -56,11 +56,11 @@ class AttentionAndFfn extends Answer {
       bars("FLOPs: 8nd² + 4n²d, 16nd²", Math.max(attention, ffn),
         [["Attention", [[projections, "way0"], [mixing, "weight"]], ""], ["FFN", [[ffn, "way1"]], ""]]) +
       bars(this.word("parameters", "Parameters"), most, [["Attention", [[parameters[0], "way0"]], ""], ["FFN", [[parameters[1], "way1"]], ""]]) +
-      bars(`KV cache (${this.word("한 sequence, bfloat16", "one sequence, bfloat16")})`, Math.max(...Object.values(caches)),
+      bars(`KV cache (${this.word("sequence 하나, bfloat16", "one sequence, bfloat16")})`, Math.max(...Object.values(caches)),
         Object.entries(caches).map(([kind, bytes]) => [kind, [[bytes, "key"]], "B"]));
     const ratio = `<b>${number(attention / ffn)}</b>`;
-    return this.word(`n = ${n}, d = ${d}: Attention의 FLOPs는 FFN의 ${ratio}배이다. n = 2d = ${2 * d}에서 같아진다.`,
-      `n = ${n}, d = ${d}: Attention takes ${ratio} times the FLOPs of the FFN. They are equal at n = 2d = ${2 * d}.`);
+    return this.word(`n = ${n}, d = ${d}: Attention의 FLOPs는 FFN의 ${ratio}배이다. n\u00a0=\u00a02d\u00a0=\u00a0${2 * d}에서 같아진다.`,
+      `n = ${n}, d = ${d}: Attention takes ${ratio} times the FLOPs of the FFN. They are equal at n\u00a0=\u00a02d\u00a0=\u00a0${2 * d}.`);
   }
 
   // FLOPs over n, as far as four times d: whatever d is, the two cross in the middle.

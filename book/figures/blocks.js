@@ -90,7 +90,7 @@ class Blocks extends Answer {
       const [x, wide, height] = [left + place * each + 6, each - 12, at ? (70 * at.z) / high : 0];
       const old = at ? (70 * at.kept) / high : 0;
       return `${at ? `<rect class="kept" x="${x}" width="${wide}" y="${114 - old}" height="${old}"/><rect class="weight" x="${x}" width="${wide}" y="${114 - height}" height="${height - old}"/>
-        ${each < 34 && at !== steps.at(-1) ? "" : words(x + wide / 2, 108 - height, number(at.z), 'class="middle"')}` : ""}${words(x + wide / 2, 130, count > 8 ? place + 1 : `block ${place + 1}`, 'class="middle faint"')}`;
+        ${each < 34 && at !== steps.at(-1) ? "" : words(x + wide / 2, 108 - height, number(at.z), 'class="middle"')}` : ""}${words(x + wide / 2, 130, each < 52 ? place + 1 : `block ${place + 1}`, 'class="middle faint"')}`;
     }).join("");
     const title = this.word("합 Z: 줄여서 이어 온 것(빗금) + 새것", "Sum Z: shrunk (hatched) + new");
     return svg(width, 136, title, `<defs><pattern id="${this.id}-hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><path class="hatch" d="M0 0V6"/></pattern></defs>

@@ -28,6 +28,7 @@ from . import (
     notebook_links,
     paper,
     roles,
+    streams,
     tabs,
 )
 
@@ -38,6 +39,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     for part in (
         equations,
         roles,
+        streams,
         tabs,
         figures,
         checks,

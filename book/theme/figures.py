@@ -274,8 +274,8 @@ LABELS: dict[str, list[tuple[str, str]]] = {
         ("표준편차, 잰 값", "Standard deviation, measured"),
         ("가장 큰 weight p", "Largest weight p"),
         ("남는 기울기 p(1−p)", "Gradient left, p(1−p)"),
-        ("포화된 rows의 비율 (p > 0.99)", "Share of saturated rows (p > 0.99)"),
-        *((f"weight {key}", f"Weight {key}") for key in range(1, 9)),
+        ("포화된 rows의 비율 (p\u00a0>\u00a00.99)", "Share of saturated rows (p\u00a0>\u00a00.99)"),
+        *((f"weight\u00a0{key}", f"Weight\u00a0{key}") for key in range(1, 9)),
     ],
     "score-control": [
         ("가장 큰 |logit|", "Largest |logit|"),
@@ -283,7 +283,7 @@ LABELS: dict[str, list[tuple[str, str]]] = {
         ("가장 큰 weight p", "Largest weight p"),
         ("남는 기울기 p(1−p)", "Gradient left, p(1−p)"),
         *PER_KEY,
-        *((f"weight {key}", f"Weight {key}") for key in range(1, 7)),
+        *((f"weight\u00a0{key}", f"Weight\u00a0{key}") for key in range(1, 7)),
     ],
     "attention-and-ffn": [
         ("parameters", "Parameters"),

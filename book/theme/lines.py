@@ -1,7 +1,8 @@
 """Where a line of prose may not break, beside what the style sheet says (`word-break: keep-all`).
 
-A Korean particle stays with the bracket or the quotation mark before it, an English word in brackets with the Korean
-one that it explains, a number with its unit, and code of a few letters on one line.
+A Korean particle stays with the bracket, quotation mark or slash before it, an English word in brackets with the
+Korean one that it explains, a number with its unit, both parts of a word with a hyphen, and code of a few letters on
+one line.
 """
 
 from __future__ import annotations
@@ -14,8 +15,10 @@ from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
 JOINER, NO_BREAK_SPACE = "\u2060", "\u00a0"
-JOINTS = re.compile(r"(?<=[)\]”’%])(?=[가-힣])|(?<=[가-힣])(?=\()")
-UNIT = re.compile(r"(?<=\d) (?=(?:[kMG]i?B|bytes?|bits?|ms|FLOPs)(?![A-Za-z]))")
+JOINTS = re.compile(r"(?<=[)\]”’%/])(?=[가-힣])|(?<=[가-힣])(?=\()|(?<=[A-Za-z][-–])(?=[A-Za-z])")
+UNIT = re.compile(
+    r"(?<=\d) (?=(?:[kMG]i?B|bytes?|bits?|ms|FLOPs)(?![A-Za-z]))|(?<=\bQK) (?=Norm)|(?<=\bKV) (?=cache)"
+)
 SHORT = 20
 AS_IT_STANDS = (nodes.literal, nodes.literal_block, nodes.math, nodes.math_block, nodes.raw)
 
