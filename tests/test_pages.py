@@ -317,6 +317,10 @@ def test_what_is_searched_for_stands_beside_the_glass(browser: Browser, site: st
     assert "logit 로짓" in found  # the words of two blocks, apart
     page.locator("button.search-button:visible, button.search-button-field:visible").first.click()
     assert page.locator("#pst-search-dialog form").evaluate(room) > 0
+    page.keyboard.press("Escape")
+    page.locator("#search-results a").first.click()
+    page.locator(".highlight-link a").wait_for()
+    assert page.locator(".highlight-link a").inner_text() == "찾은 말 표시 지우기"
     page.close()
 
 

@@ -28,7 +28,6 @@ from . import (
     notebook_links,
     paper,
     roles,
-    streams,
     tabs,
 )
 
@@ -39,8 +38,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     for part in (
         equations,
         roles,
-        streams,
-        tabs,
+            tabs,
         figures,
         checks,
         library,

@@ -1,7 +1,7 @@
 // What the theme's scripts leave undone. The page can be read without it.
 "use strict";
 
-// sphinx-copybutton has no Korean.
+// sphinx-copybutton has no Korean, and Sphinx marks what was searched for before it has read its own.
 if (document.documentElement.lang === "ko") {
   Object.assign(messages.en, {
     copy: "복사", copy_to_clipboard: "복사", copy_success: "복사했다", copy_failure: "복사하지 못했다",
@@ -10,6 +10,7 @@ if (document.documentElement.lang === "ko") {
     button.dataset.tooltip = messages.en.copy;
     button.querySelector("title").textContent = messages.en.copy;
   }
+  for (const link of document.querySelectorAll(".highlight-link a")) link.textContent = "찾은 말 표시 지우기";
 }
 
 // Only an equation that has to be scrolled is a stop for the Tab key.
