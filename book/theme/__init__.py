@@ -38,7 +38,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     for part in (
         equations,
         roles,
-            tabs,
+        tabs,
         figures,
         checks,
         library,
