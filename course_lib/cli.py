@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.table import Table
@@ -215,8 +215,7 @@ def grade(
     Marks go into gradebook.db, executed notebooks into autograded/, as nbgrader has them. What is graded already is
     not run again, so a run that was stopped goes on where it was.
     """
-    from course_lib.grading.report import require_writable, write_json
-    from course_lib.people.forget import remember
+    from course_lib.grading.report import require_writable
 
     _require_forks()
     course = find_course()
@@ -229,10 +228,7 @@ def grade(
     console().print(_report_table(report))
     if not report.walls:
         print("Graded without walls: students' code ran with your rights, in reach of your files and marks.")
-    if json is not None:
-        write_json(report, json)
-        remember(course, json)
-        print(f"Report: {json}")
+    cli_people.save_report(course, report, json)
     _say_what_is_in_doubt(report)
     _say_what_waits(report)
 
@@ -241,10 +237,8 @@ def grade(
 def feedback(
     problem_set: Annotated[str, typer.Argument(metavar="PS")],
     to: Annotated[
-        str | None,
-        typer.Option(
-            metavar="canvas|moodle|folder", help="Pack a zip to upload there, or one a student into a folder."
-        ),
+        Literal["canvas", "moodle", "folder"] | None,
+        typer.Option(help="Pack a zip to upload there, or one a student into a folder."),
     ] = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Where that zip or folder goes.")] = None,
 ) -> None:

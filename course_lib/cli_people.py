@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 from zoneinfo import ZoneInfo
 
 import typer
@@ -16,6 +16,7 @@ from course_lib.grading.plain import printable
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from course_lib.grading.report import AsJson
     from course_lib.people.collect import Collection
 
 
@@ -27,7 +28,7 @@ def add_to(app: typer.Typer) -> None:
 
 def roster(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="CSV in UTF-8, UTF-16 or CP949.")],
-    source: Annotated[str, typer.Option("--from", metavar="canvas|moodle|csv")] = "csv",
+    source: Annotated[Literal["canvas", "moodle", "csv"], typer.Option("--from")] = "csv",
     id_column: Annotated[
         str | None, typer.Option("--id", metavar="COLUMN", help="The column of the students' ids.")
     ] = None,
@@ -40,10 +41,8 @@ def roster(
     from course_lib.people.roster import import_roster
 
     course = find_course()
-    if source not in ("canvas", "moodle", "csv"):
-        raise CourseError(f"--from must be canvas, moodle or csv, not {source!r}.")
     with bar("Reading the list"):
-        done = import_roster(course, file, source, id_column=id_column)  # type: ignore[arg-type]
+        done = import_roster(course, file, source, id_column=id_column)
     print(
         f"Class: {len(done.new)} new, {len(done.updated)} changed, {len(done.unchanged)} as they were; "
         f"ids from the column {done.id_column!r}."
@@ -59,8 +58,8 @@ def collect(
     problem_set: Annotated[str, typer.Argument(metavar="PS")],
     file: Annotated[Path, typer.Argument(metavar="FILE.zip", help="All submissions, as the LMS gives them.")],
     source: Annotated[
-        str | None,
-        typer.Option("--from", metavar="canvas|moodle", help="By default, what the names look like."),
+        Literal["canvas", "moodle"] | None,
+        typer.Option("--from", help="By default, what the names look like."),
     ] = None,
     times: Annotated[
         Path | None,
@@ -78,13 +77,10 @@ def collect(
     Writes submitted/STUDENT/PS/ with the time of each, and says who is missing and what belongs to nobody. What is the
     same as before keeps its time.
     """
-    from course_lib.grading.report import require_writable, write_json
+    from course_lib.grading.report import require_writable
     from course_lib.people.collect import collect_zip
-    from course_lib.people.forget import remember
 
     course = find_course()
-    if source not in (None, "canvas", "moodle"):
-        raise CourseError(f"--from must be canvas or moodle, not {source!r}.")
     if json is not None:
         require_writable(json)
     with bar("Taking in what came"):
@@ -92,10 +88,7 @@ def collect(
     if done.students:
         console().print(_collected_table(course, done))
     _say_of_collection(done)
-    if json is not None:
-        write_json(done, json)
-        remember(course, json)
-        print(f"Report: {json}")
+    save_report(course, done, json)
     print(f"Next: course grade {problem_set}")
 
 
@@ -132,7 +125,7 @@ def _say_of_collection(done: Collection) -> None:
 
 def export(
     problem_set: Annotated[str, typer.Argument(metavar="PS|all")],
-    to: Annotated[str, typer.Option("--to", metavar="canvas|moodle|csv|xlsx")],
+    to: Annotated[Literal["canvas", "moodle", "csv", "xlsx"], typer.Option()],
     out: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="By default in exports/, named for the set and the LMS."),
@@ -158,8 +151,6 @@ def export(
     from course_lib.people.export import export_marks
 
     course = find_course()
-    if to not in ("canvas", "moodle", "csv", "xlsx"):
-        raise CourseError(f"--to must be canvas, moodle, csv or xlsx, not {to!r}.")
     names = _graded_sets(course) if problem_set == "all" else [problem_set]
     for name in names:
         course.require_problem_set(name)
@@ -168,9 +159,8 @@ def export(
         out = _in_exports(
             course, f"{problem_set}-marks.{ending}" if to == ending else f"{problem_set}-{to}.csv"
         )
-    options = {"into": into, "column": column, "missing_as_zero": missing_as_zero}
     with bar("Writing the marks"):
-        done = export_marks(course, names, to, out, **options)  # type: ignore[arg-type]
+        done = export_marks(course, names, to, out, into=into, column=column, missing_as_zero=missing_as_zero)
     print(f"Marks: {', '.join(names)} of {done.students} students, in {shown(out.absolute())}.")
     for sentence, students in (
         ("Left empty, since a person has still to mark", done.waiting),
@@ -198,9 +188,9 @@ def report(
 
     Distribution, difficulty and discrimination of each item, most frequent mistakes. It names nobody.
     """
-    from course_lib.grading.report import require_writable, write_json
+    from course_lib.grading.private_file import write_private
+    from course_lib.grading.report import require_writable
     from course_lib.people.forget import remember
-    from course_lib.people.private_file import write_private
     from course_lib.people.report_page import report_page
     from course_lib.people.statistics import statistics_of
 
@@ -214,8 +204,7 @@ def report(
     page = report_page(found, course.language, by_student=by_student)
     write_private(out, lambda draft: draft.write_text(page, encoding="utf-8"))
     remember(course, out)
-    if json is not None:
-        write_json(found, json)
+    save_report(course, found, json)
     rows = table(problem_set, "item", "points", "mean share", "all points", "discrimination")
     for item in found.items:
         discrimination = "" if item.discrimination is None else f"{item.discrimination:.2f}"
@@ -234,8 +223,7 @@ def similar(
 
     What was handed out and what many wrote counts for nothing. Short tasks have few right answers: this is no verdict.
     """
-    from course_lib.grading.report import require_writable, write_json
-    from course_lib.people.forget import remember
+    from course_lib.grading.report import require_writable
     from course_lib.people.similar import similar_in
 
     course = find_course()
@@ -253,9 +241,7 @@ def similar(
     print(
         f"Pairs to look at: {len(found.pairs)}, of {found.submissions} submissions. It is a list, not a verdict."
     )
-    if json is not None:
-        write_json(found, json)
-        remember(course, json)
+    save_report(course, found, json)
 
 
 def forget(
@@ -288,6 +274,17 @@ def forget(
         raise CourseError(f"Students' ids still stand in {', '.join(done.left)}. Look into these files.")
 
 
+def save_report(course: Course, report: AsJson, path: Path | None) -> None:
+    """What --json asks for: the report for other programs, in a file that `course forget` knows of."""
+    from course_lib.grading.report import write_json
+    from course_lib.people.forget import remember
+
+    if path is not None:
+        write_json(report, path)
+        remember(course, path)
+        print(f"Report: {path}")
+
+
 def _graded_sets(course: Course) -> list[str]:
     from course_lib.people.marks import graded_sets
 
@@ -297,15 +294,15 @@ def _graded_sets(course: Course) -> list[str]:
     return names
 
 
-def pack(course: Course, problem_set: str, to: str, out: Path | None) -> None:
+def pack(
+    course: Course, problem_set: str, to: Literal["canvas", "moodle", "folder"], out: Path | None
+) -> None:
     """What `course feedback --to` does after the pages are written."""
     from course_lib.people.feedback_zip import pack_feedback
 
-    if to not in ("canvas", "moodle", "folder"):
-        raise CourseError(f"--to must be canvas, moodle or folder, not {to!r}.")
     if out is None:
         out = _in_exports(course, f"{problem_set}-{'feedback' if to == 'folder' else f'{to}.zip'}")
-    done = pack_feedback(course, problem_set, to, out)  # type: ignore[arg-type]
+    done = pack_feedback(course, problem_set, to, out)
     print(f"Packed: {done.pages} pages, in {shown(out.absolute())}.")
     if done.unknown:
         print(f"Not in it, since {to}'s name of their submission is not known: {', '.join(done.unknown)}.")

@@ -41,9 +41,8 @@ class Deadlines:
     due: Mapping[str, datetime] = field(default_factory=dict)
     extended: Mapping[str, Mapping[str, datetime]] = field(default_factory=dict)  # problem set, student
     policy: LatePolicy | None = None
-    released: Mapping[str, datetime] = field(
-        default_factory=dict
-    )  # before it, nothing can have been handed in
+    # Before it, nothing can have been handed in.
+    released: Mapping[str, datetime] = field(default_factory=dict)
 
     def due_for(self, problem_set: str, student: str) -> datetime | None:
         """When a problem set is due for a student; None where no date is set."""

@@ -253,9 +253,8 @@ def test_call_within_a_memory_counts_from_where_the_call_begins():
 def test_report_says_that_memory_is_an_estimate(hidden):
     large = dataclasses.replace(TASK, memory=2**20)
     said = report(judge(large, lambda x, plus=0: np.ones(2**20)), "en", hidden=hidden)
-    assert (
-        hidden or "The shape should be (2, 3)" in said
-    )  # the first call may load a library: it is not measured
+    # The first call may load a library: it is not measured.
+    assert hidden or "The shape should be (2, 3)" in said
     assert "Too much memory is held at once" in said
     assert ("an estimate: 8.0 MiB > 1.0 MiB" in said) is not hidden
 

@@ -760,6 +760,7 @@ REPORT = Report(
 
 def test_write_json_has_the_form_that_others_read(tmp_path: Path) -> None:
     write_json(REPORT, tmp_path / "report.json")
+    assert (tmp_path / "report.json").stat().st_mode & 0o777 == 0o600  # marks are their owner's alone
     assert json.loads((tmp_path / "report.json").read_text(encoding="utf-8")) == {
         "assignment": "ps1",
         "students": [

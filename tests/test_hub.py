@@ -238,12 +238,8 @@ def command(folder: Path) -> list[str]:
         each for name in ("passwd", "group") for each in ("--ro-bind", str(folder / name), f"/etc/{name}")
     ]
     options = ["--dev-bind", "/", "/", *reachable(), *files, "--cap-add", "ALL"]
-    options += [
-        "--unshare-pid",
-        "--proc",
-        "/proc",
-        "--die-with-parent",
-    ]  # with the hub, all of its servers end
+    # With the hub, all of its servers end.
+    options += ["--unshare-pid", "--proc", "/proc", "--die-with-parent"]
     return [bubblewrap, *options, *started]
 
 

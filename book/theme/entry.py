@@ -34,8 +34,7 @@ def _lead_to_first_chapter(app: Sphinx, error: Exception | None) -> None:
         target=app.builder.get_target_uri(first),
         title=app.config.html_title,
         icon=ICON.format(name=Path(app.config.html_favicon).name) if app.config.html_favicon else "",
-        tags=cards.tags(
-            app, first, app.env.get_doctree(first)
-        ),  # whoever shares the site shares this address
+        # Whoever shares the site shares this address.
+        tags=cards.tags(app, first, app.env.get_doctree(first)),
     )
     Path(app.outdir, "index.html").write_text(page, encoding="utf-8", newline="\n")

@@ -11,7 +11,7 @@ import sys
 import traceback
 import tracemalloc
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -155,8 +155,21 @@ class _Odd:
 @contextlib.contextmanager
 def _forbidding(names: Sequence[str]) -> Iterator[None]:
     """Calls of these functions, and of any of a package, raise. A deterrent: who looks for another way finds it."""
+    codes, packages = _codes_of(names), [name for name in names if "." not in name]
+    if not codes and not packages:
+        yield
+        return
+    before = sys.getprofile()
+    sys.setprofile(_watch_for(codes, packages))
+    try:
+        yield
+    finally:
+        sys.setprofile(before)
+
+
+def _codes_of(names: Sequence[str]) -> dict[Any, str]:
+    """What the interpreter says that it calls where one of these functions is called, and the function's name."""
     codes: dict[Any, str] = {}
-    packages = [name for name in names if "." not in name]
     for name in names:
         module, _, attribute = name.rpartition(".")
         if module in sys.modules:  # what is not loaded is not called
@@ -164,10 +177,10 @@ def _forbidding(names: Sequence[str]) -> Iterator[None]:
             found = getattr(found, "forward", found)  # a module of torch is used by calling it
             found = getattr(found, "__wrapped__", found)
             codes[getattr(found, "__code__", found)] = name
-    if not codes and not packages:
-        yield
-        return
+    return codes
 
+
+def _watch_for(codes: dict[Any, str], packages: Sequence[str]) -> Callable[[Any, str, Any], None]:
     def watch(frame: Any, event: str, called: Any) -> None:
         """Is called at every step of whatever runs, an import as well, so it does no more than it must."""
         if event == "call":
@@ -184,12 +197,7 @@ def _forbidding(names: Sequence[str]) -> Iterator[None]:
         if name:
             raise ForbiddenCall(name)
 
-    before = sys.getprofile()
-    sys.setprofile(watch)
-    try:
-        yield
-    finally:
-        sys.setprofile(before)
+    return watch
 
 
 @contextlib.contextmanager

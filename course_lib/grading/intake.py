@@ -209,9 +209,8 @@ def repair(notebook: Any, released: Any) -> Any:
     ours = {_id(cell): cell for cell in released.cells if _id(cell)}
     by_id = {cell.id: name for name, cell in ours.items()}
     kept: list[Any] = []
-    stood: dict[
-        str, int
-    ] = {}  # a cell's id: the index in `kept` of the answer, or of what a locked cell came after
+    # By a cell's id: the index in `kept` of the answer, or of what a locked cell came after.
+    stood: dict[str, int] = {}
     for cell in notebook.cells:
         name = _id(cell) or _by_its_own_id(cell, ours, by_id)
         is_answer = name in ours and ours[name].metadata.nbgrader.solution

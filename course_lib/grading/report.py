@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from course_lib.course import CourseError
+from course_lib.grading.private_file import write_private
 
 Status = Literal["graded", "needs_marking", "missing", "unreadable", "failed"]
 
@@ -91,13 +92,9 @@ class AsJson(Protocol):
 
 
 def write_json(report: AsJson, path: Path) -> None:
-    """Writes the report in one piece: a reader finds the old file or the new one."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        draft.write_text(json.dumps(report.as_json(), ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
-        os.replace(draft, path)
-    finally:
-        draft.unlink(missing_ok=True)
+    """Writes the report in one piece, for its owner alone: it holds marks."""
+    text = json.dumps(report.as_json(), ensure_ascii=False, indent=2) + "\n"
+    write_private(path, lambda draft: draft.write_text(text, encoding="utf-8"))
 
 
 def require_writable(path: Path) -> None:

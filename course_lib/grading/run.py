@@ -344,9 +344,8 @@ def _alone_in(workspace: Workspace) -> Iterator[None]:
             import fcntl
 
             try:
-                fcntl.flock(
-                    file, fcntl.LOCK_EX | fcntl.LOCK_NB
-                )  # it ends with the process, however that ends
+                # The lock ends with the process, however that ends.
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError as error:
                 raise CourseError(
                     f"Another course grade is at work in {workspace.root}. Wait until it has finished."

@@ -128,9 +128,8 @@ def _configure(config: Any, *, root: Path, derived: Path) -> None:
     config.ClearSolutions.code_stub = {"python": CODE_STUB}
     config.ClearSolutions.text_stub = TEXT_STUB
     config.Execute.timeout = SECONDS_PER_CELL
-    config.Execute.extra_arguments = [
-        "--IPKernelApp.log_level=ERROR"
-    ]  # else each kernel warns on the terminal
+    # Else each kernel warns on the terminal.
+    config.Execute.extra_arguments = ["--IPKernelApp.log_level=ERROR"]
 
 
 def settings(workspace: Workspace, problem_set: str) -> Any:

@@ -21,7 +21,7 @@ from course_lib.grading.workspace import open_workspace
 from course_lib.people.archives import Member, Refused, read_archive
 from course_lib.people.forget import remember
 from course_lib.people.handed_in import Owner, owners, person_of
-from course_lib.people.roster import Directory, people_in
+from course_lib.people.roster import Directory, complaint_of_id, people_in
 from course_lib.people.times import Times, in_zone, read_times
 
 Status = Literal["new", "replaced", "as before", "no notebook"]
@@ -136,8 +136,10 @@ class _Taking:
         of_one: dict[str, tuple[list[Owner], str]] = {}
         for owner in found:
             person, why = person_of(owner, self.class_list, self.times.numbers)
-            if person is None or not _is_folder_name(person.id):
-                self.unmatched.append((owner.called, why or "this can't be the name of a folder"))
+            if person is None:
+                self.unmatched.append((owner.called, why))
+            elif complaint := complaint_of_id(person.id):
+                self.unmatched.append((owner.called, f"this {complaint}"))
             else:
                 of_one.setdefault(person.id, ([], why))[0].append(owner)
         self._told_by_zip = _differing_times(found)
@@ -274,10 +276,6 @@ def _write(target: Path, notebooks: dict[str, Path], line: str) -> None:
             os.replace(target, Path(scratch, "before"))
         os.replace(fresh, target)
         shutil.rmtree(Path(scratch, "before"), ignore_errors=True)
-
-
-def _is_folder_name(student: str) -> bool:
-    return bool(re.fullmatch(r"[^\x00-\x1f/\\:*?\"<>|\[\]]{1,128}", student)) and not student.startswith(".")
 
 
 def _as_json(one: Collected) -> dict[str, Any]:

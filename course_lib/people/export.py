@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Literal
 
 from course_lib.course import Course, CourseError
+from course_lib.grading.private_file import write_private
 from course_lib.grading.recorder import open_gradebook
 from course_lib.grading.workspace import open_workspace
 from course_lib.people.forget import remember
 from course_lib.people.marks import ClassMarks, Marks, marks_in
-from course_lib.people.private_file import write_private
 from course_lib.people.roster import Directory, Person, people_in
 from course_lib.people.tables import Table, csv_text, read_table
 

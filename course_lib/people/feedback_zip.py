@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Literal
 
 from course_lib.course import Course, CourseError
+from course_lib.grading.private_file import write_private
 from course_lib.grading.receipts import read_receipts
 from course_lib.grading.recorder import open_gradebook
 from course_lib.grading.workspace import open_workspace
 from course_lib.people.forget import remember
-from course_lib.people.private_file import write_private
 
 To = Literal["canvas", "moodle", "folder"]
 

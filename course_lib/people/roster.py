@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -69,10 +69,11 @@ def import_roster(course: Course, path: Path, source: Source, *, id_column: str 
     if not people:
         raise CourseError(f"{path} lists nobody. Export it again and try again.")
     with open_gradebook(open_workspace(course, course.root)) as gradebook:
-        known = {composed(person.id): person for person in people_in(gradebook)}
-        ours = [_under_known_id(person, known) for person in people]
-        new = [person for person in ours if person.id not in {one.id for one in known.values()}]
-        before = {person.id: person for person in known.values()}
+        before = {person.id: person for person in people_in(gradebook)}
+        # One student, in whatever form the id was first written.
+        known = {composed(student): student for student in before}
+        ours = [replace(person, id=known.get(person.id, person.id)) for person in people]
+        new = [person for person in ours if person.id not in before]
         updated = [
             person for person in ours if person.id in before and _differs(person, before[person.id], source)
         ]
@@ -161,7 +162,7 @@ def _person(table: Table, row: dict[str, str], id_column: str, line: int) -> Per
         return composed(row.get(column, "") or "") if column else ""
 
     student = composed(row[id_column])
-    if complaint := _complaint(student):
+    if complaint := complaint_of_id(student):
         raise CourseError(
             f"{table.path}, line {line}: {student[:80]!r} {complaint}. Correct it, or name another column with --id."
         )
@@ -183,7 +184,10 @@ def _is_identity(heading: str) -> bool:
     return heading.strip().casefold() in known
 
 
-def _complaint(student: str) -> str:
+def complaint_of_id(student: str) -> str:
+    """Why this can't be a student's id, as the end of a sentence; empty where it can."""
+    if not student:
+        return "is empty"
     if len(student) > MAX_ID:
         return f"is longer than {MAX_ID} characters"
     if not student.isprintable() or set(student) & set('[]*?/\\:|<>"') or student.startswith("."):
@@ -208,12 +212,6 @@ def _each_once(path: Path, listed: list[tuple[int, Person]]) -> tuple[list[Perso
         else:
             seen[key] = line, person
     return [person for _, person in seen.values()], duplicates
-
-
-def _under_known_id(person: Person, known: dict[str, Person]) -> Person:
-    """The person under the id that the gradebook has: one student, in whatever form the id was first written."""
-    before = known.get(person.id)
-    return person if before is None else Person(**{**vars(person), "id": before.id})
 
 
 def _differs(person: Person, before: Person, source: Source) -> bool:
