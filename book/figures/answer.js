@@ -144,6 +144,7 @@ function live() {
 export const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
 export const whole = (value, low, high) => clamp(Math.round(value), low, high);
 export const sum = (values) => values.reduce((total, value) => total + value, 0);
+export const dot = (a, b) => sum(a.map((value, place) => value * b[place]));
 export const range = (n) => Array.from({ length: n }, (_, place) => place);
 
 export function softmax(logits) {

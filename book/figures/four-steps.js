@@ -1,4 +1,4 @@
-import { Answer, aligned, clamp, index, matrix, name, range, softmax, sum, whole } from "./answer.js";
+import { Answer, aligned, clamp, dot, index, matrix, name, range, softmax, sum, whole } from "./answer.js";
 
 const EXAMPLES = [
   { q: [[1, 0, 1, 0]], k: [[1, 0, 1, 0], [0, 1, 0, 1], [1, 1, 0, 0]], v: [[1, 0], [0, 1], [0.5, 0.5]], m: [[1, 1, 1]] },
@@ -6,7 +6,6 @@ const EXAMPLES = [
   { q: [[1, 0], [1, 1], [0, 2]], k: [[1, 0], [1, 1], [0, 2]], v: [[1, 0], [0, 1], [2, 2]], m: [[1, 0, 0], [1, 1, 0], [1, 1, 1]] },
 ];
 const SIZES = { n_q: [1, 4], n_k: [1, 6], d_k: [1, 8], d_v: [1, 4] };
-const dot = (a, b) => sum(a.map((value, place) => value * b[place]));
 const resized = (rows, n, d, fill) =>
   range(n).map((i) => range(d).map((j) => clamp(rows[i]?.[j] ?? fill, -1e4, 1e4)));
 

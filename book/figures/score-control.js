@@ -1,7 +1,6 @@
-import { Answer, clamp, normals, number, range, softmax, sum, svg, whole, words } from "./answer.js";
+import { Answer, clamp, dot, normals, number, range, softmax, svg, whole, words } from "./answer.js";
 
 const [KEYS, WIDTH, MOST] = [6, 64, 32];
-const dot = (a, b) => sum(a.map((value, place) => value * b[place]));
 const largest = (values) => Math.max(...values.map(Math.abs));
 
 class ScoreControl extends Answer {
