@@ -18,7 +18,7 @@ from rich.table import Table
 
 from course_lib import cli_people
 from course_lib._terminal import bar, console, shown, table
-from course_lib.course import Course, CourseError, find_course
+from course_lib.course import Course, CourseError, find_course, some_of
 
 if TYPE_CHECKING:
     from course_lib.grading.report import Report, StudentReport
@@ -380,10 +380,7 @@ def _ask_hosts(course: Course) -> None:
 
 def _require_none(found: list[str], what: str) -> None:
     if found:
-        more = f" (and {len(found) - 9} more)" if len(found) > 9 else ""
-        raise CourseError(
-            f"{len(found)} {what}: {'; '.join(found[:9])}{more}. Correct them in book/ and build again."
-        )
+        raise CourseError(f"{len(found)} {what}: {some_of(found, 9)}. Correct them in book/ and build again.")
 
 
 def _require_problem_sets(course: Course, names: list[str] | None) -> list[str]:
@@ -423,8 +420,7 @@ def _verify_bundle(folder: Path) -> None:
     with bar("Reading the bundle"):
         found, digest = verify(folder)
     if found:
-        more = f" (and {len(found) - 9} more)" if len(found) > 9 else ""
-        raise CourseError(f"{folder} is not what its manifest says: {'; '.join(found[:9])}{more}.")
+        raise CourseError(f"{folder} is not what its manifest says: {some_of(found, 9)}.")
     print(f"{shown(folder)} is what its manifest says; SHA-256 of the manifest {digest}")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -19,6 +20,13 @@ TABLES = ("released", "due", "late", "extensions")
 
 class CourseError(Exception):
     """Bad input to a command: one sentence that says what is wrong, where, and what to do."""
+
+
+def some_of(lines: Iterable[str], most: int = 5) -> str:
+    """The first of many lines within a sentence, and how many more there are."""
+    lines = list(lines)
+    more = f" (and {len(lines) - most} more)" if len(lines) > most else ""
+    return "; ".join(lines[:most]) + more
 
 
 @dataclass(frozen=True)

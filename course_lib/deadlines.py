@@ -59,7 +59,7 @@ class Deadlines:
 def read_deadlines(settings: Mapping[str, Any], zone: str | None) -> Deadlines:
     """What course.toml says of dates: released, due, late, extensions. ValueError: what is wrong, where, what to do."""
     released, due = (
-        {name: _instant(f"{table}.{name}", value, zone) for name, value in _table(settings, table).items()}
+        {name: instant(value, zone, f"{table}.{name}") for name, value in _table(settings, table).items()}
         for table in ("released", "due")
     )
     for name in released.keys() & due.keys():
@@ -77,30 +77,8 @@ def read_deadlines(settings: Mapping[str, Any], zone: str | None) -> Deadlines:
     return Deadlines(due, extended, _policy(_table(settings, "late")), released)
 
 
-def instant(text: str, zone: str | None, where: str = "the time") -> datetime:
+def instant(value: Any, zone: str | None, where: str = "the time") -> datetime:
     """The instant (UTC) that "2027-03-31 23:59" means in a time zone; ValueError where it means none, or two."""
-    return _instant(where, text, zone)
-
-
-def _table(settings: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    value = settings.get(name, {})
-    if not isinstance(value, dict):
-        raise ValueError(f"{name} must be a table [{name}], not {value!r}.")
-    return value
-
-
-def _extended(where: str, value: Any, due: datetime | None, name: str, zone: str | None) -> datetime:
-    if due is None:
-        raise ValueError(f"{where} extends {name}, which has no date. Set due.{name} first.")
-    if isinstance(value, str) and re.match(r"\s*\d+\s*[a-z]", value):
-        return due + _duration(where, value)
-    at = _instant(where, value, zone)
-    if at < due:
-        raise ValueError(f"{where} is earlier than due.{name}. Give a later time, or such as '3 days'.")
-    return at
-
-
-def _instant(where: str, value: Any, zone: str | None) -> datetime:
     when = value
     if isinstance(value, str):
         try:
@@ -118,6 +96,24 @@ def _instant(where: str, value: Any, zone: str | None) -> datetime:
             f"{where} has no time zone. Set time_zone, for example to 'Asia/Seoul', or write the time as {when}+09:00."
         )
     return _in_zone(where, when, ZoneInfo(zone))
+
+
+def _table(settings: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    value = settings.get(name, {})
+    if not isinstance(value, dict):
+        raise ValueError(f"{name} must be a table [{name}], not {value!r}.")
+    return value
+
+
+def _extended(where: str, value: Any, due: datetime | None, name: str, zone: str | None) -> datetime:
+    if due is None:
+        raise ValueError(f"{where} extends {name}, which has no date. Set due.{name} first.")
+    if isinstance(value, str) and re.match(r"\s*\d+\s*[a-z]", value):
+        return due + _duration(where, value)
+    at = instant(value, zone, where)
+    if at < due:
+        raise ValueError(f"{where} is earlier than due.{name}. Give a later time, or such as '3 days'.")
+    return at
 
 
 def _in_zone(where: str, when: datetime, zone: ZoneInfo) -> datetime:

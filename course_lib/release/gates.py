@@ -8,12 +8,11 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from course_lib.course import Course, CourseError
+from course_lib.course import Course, CourseError, some_of
 from course_lib.release.leaks import files_in, find_leaks, private_of
 from course_lib.release.link_check import look_at_links
 from course_lib.release.notebooks import stale
 
-SHOWN = 5
 Progress = Callable[[str], None]
 
 
@@ -21,7 +20,7 @@ def require_up_to_date(course: Course) -> str:
     """The gate on staleness: exercises are what the solutions give now."""
     found = stale(course, course.problem_sets)
     if found:
-        raise CourseError(f"The gate 'staleness' does not pass: {_some(found)}. Run: course release")
+        raise CourseError(f"The gate 'staleness' does not pass: {some_of(found)}. Run: course release")
     return f"{len(course.problem_sets)} problem sets up to date"
 
 
@@ -35,7 +34,7 @@ def require_tests(course: Course, gate: str, file: str, tested: str) -> str:
         failed = re.findall(r"^(?:FAILED|ERROR) (.*)$", done.stdout, re.M)
         failed = failed or [done.stderr.strip()[-200:] or "no test was run"]
         raise CourseError(
-            f"The gate '{gate}' does not pass: {_some(failed)}. Correct {tested}, and see: pytest {file}"
+            f"The gate '{gate}' does not pass: {some_of(failed)}. Correct {tested}, and see: pytest {file}"
         )
     counted = re.search(r"(\d+) passed", done.stdout)
     return f"{counted[1] if counted else 0} tests passed"
@@ -49,7 +48,7 @@ def require_links(site: Path, address: str = "") -> str:
     looked = look_at_links(site, address)
     if looked.broken:
         raise CourseError(
-            f"The gate 'links' does not pass: {_some(looked.broken)}. Correct these in book/ and try again."
+            f"The gate 'links' does not pass: {some_of(looked.broken)}. Correct these in book/ and try again."
         )
     return f"{looked.links} links on {looked.pages} pages"
 
@@ -60,12 +59,6 @@ def require_no_leak(course: Course, folder: Path, progress: Progress) -> str:
     found = find_leaks(private_of(course), files, progress=progress)
     if found:
         raise CourseError(
-            f"The gate 'leaks' does not pass: {_some(map(str, found))}. Take these out and try again."
+            f"The gate 'leaks' does not pass: {some_of(map(str, found))}. Take these out and try again."
         )
     return f"{len(files)} files read, nothing found"
-
-
-def _some(found: object) -> str:
-    lines = list(found)  # type: ignore[call-overload]
-    more = f" (and {len(lines) - SHOWN} more)" if len(lines) > SHOWN else ""
-    return "; ".join(lines[:SHOWN]) + more

@@ -18,7 +18,6 @@ from course_lib.release.site import Edition, build_site, editions_of, failure_in
 NO_PAGES = ("*webpack-macros.html",)  # pieces of templates, which the theme leaves among its files
 ADDRESSES = {"href", "src", "poster", "xlink:href"}
 SHARED = {"og:url", "og:image"}
-LEFT_ALONE = {"mailto", "tel", "data", "javascript"}
 THIS_MACHINE = re.compile(r"(localhost|127\.|0\.0\.0\.0|\[::1\])")
 GONE = re.compile(r"^(404|410) ")
 URL = re.compile(r"url\(\s*([\"']?)([^\"')]+)\1\s*\)")
@@ -88,7 +87,7 @@ def _problem(name: str, link: str, files: dict[str, Path], pages: dict[str, _Pag
     where = urlsplit(link)
     if where.scheme == "file" or THIS_MACHINE.match(where.netloc):
         return "that is on this machine"
-    if where.scheme or where.netloc or where.scheme in LEFT_ALONE:
+    if where.scheme or where.netloc:
         return ""
     if where.path.startswith("/"):
         return "it begins at the host's root, and the site may lie in a folder"

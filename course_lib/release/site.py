@@ -18,7 +18,7 @@ from pathlib import Path
 from textwrap import shorten
 from typing import Any
 
-from course_lib.course import LANGUAGES, Course, CourseError
+from course_lib.course import LANGUAGES, Course, CourseError, some_of
 
 STATE_FILE = "book-state.json"
 # Sphinx's warnings, and the last line of the traceback of a cell that failed.
@@ -27,7 +27,6 @@ FAILED_CELL = "The cell that failed: "  # what sphinx_run.py writes before a cel
 SPHINX_RUN = Path(__file__).with_name("sphinx_run.py")
 COLOUR = re.compile(r"\x1b\[[\d;]*m")
 SWITCH = '<a class="language"'  # book/theme/templates/language.html
-SHOWN_WARNINGS = 5
 SHOWN_LETTERS = 300
 MADE = {".pyc", ".mo"}  # files that appear beside their sources
 
@@ -268,8 +267,7 @@ def failure_in(course: Course, log: Path) -> str:
     found = [line.strip().replace(f"{course.root}{os.sep}", "") for line in lines if WARNING.search(line)]
     if not found:
         return f"{lines[-1].strip() if lines else 'no output'}."
-    more = f" (and {len(found) - SHOWN_WARNINGS} more)" if len(found) > SHOWN_WARNINGS else ""
-    return "; ".join(dict.fromkeys(found[:SHOWN_WARNINGS])) + more + "."
+    return some_of(dict.fromkeys(found)) + "."
 
 
 def _about_cell(course: Course, failed: dict[str, Any]) -> str:
