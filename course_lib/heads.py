@@ -66,7 +66,7 @@ def multi_head_attention(
 
     memory: M (..., n_k, d_memory), what is read in cross-attention; by default x itself.
     prepare: what is done to q (..., heads, n_q, d_k) and k (..., heads, n_k, d_k) before they are compared:
-    `qk_norm`, or `rotary` of both.
+    `qk_norm`, or `rotary` of both. It returns both, and may change their last axis alone.
     options: those of `attention`; a mask broadcasts to (..., heads, n_q, n_k).
 
     Errors: ValueError where shapes, dtypes or libraries don't fit, naming the rule and what came.
