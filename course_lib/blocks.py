@@ -136,7 +136,7 @@ def residual(x: Array, sublayer: Sublayer, *, norm: Sublayer = rms_norm) -> Resi
 
     Returns the update F(Norm(X)) and the stream X + F(Norm(X)), in the shape of x (..., n, d_model).
     Errors: ValueError where the update has another shape than x.
-    Source: He et al. 2015; Xiong et al. 2020 (norm before the sublayer); chapter `attention-and-ffn`.
+    Source: He et al. 2016; Xiong et al. 2020 (norm before the sublayer); chapter `attention-and-ffn`.
     """
     return _added(x, sublayer=sublayer, norm=norm)
 

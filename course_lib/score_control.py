@@ -42,7 +42,7 @@ def qk_norm(
 ) -> tuple[Array, Array]:
     """Norm(Q), Norm(K): vectors of one magnitude before the dot product, so that gains alone bound a logit.
 
-    Returns q (..., n_q, d_k) and k (..., n_k, d_k), each vector normalised over d_k and times its gain,
+    Returns q (..., n_q, d_k) and k (..., n_k, d_k), each vector normalized over d_k and times its gain,
     which broadcasts to (..., d_k).
     kind "rms" or "layer": RMSNorm or LayerNorm with gains, the scale 1/sqrt(d_k) kept (Dehghani et al. 2023);
     then |logit| <= sqrt(d_k) max|q_gain| max|k_gain|.

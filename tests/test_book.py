@@ -216,6 +216,14 @@ def test_chapter_labels_every_heading(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=_name)
+def test_shown_code_fits_between_the_sidebars(path: Path) -> None:
+    cells = re.findall(r"^```\{code-cell\}\n(.*?)^```$", path.read_text(encoding="utf-8"), re.M | re.S)
+    shown = [line for cell in cells if "[remove-cell]" not in cell for line in cell.split("\n")]
+    texts = ("    caption:", "    alt:")  # of a picture
+    assert [line for line in shown if len(line) > 80 and not line.startswith(texts)] == []
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=_name)
 def test_chapter_says_what_failed(path: Path) -> None:
     """A build that stops at a bare assert helps nobody."""
     cells = [span.text for span in spans(path.read_text(encoding="utf-8")) if span.kind == "code"]

@@ -28,6 +28,7 @@ lines = importlib.import_module("book.theme.lines")
         ("Self-Attention의 QK Norm", "", "Self-+Attention의 QK_Norm"),
         ("Cauchy–Schwarz, 3-4", "", "Cauchy–+Schwarz, 3-4"),
         ("KV caches, a KV head", "", "KV_caches, a KV head"),
+        ("Llama 2 7B and Gemma 3 keep", "", "Llama_2_7B and Gemma_3 keep"),
     ],
 )
 def test_held_closes_the_joints(text: str, before: str, joined: str) -> None:

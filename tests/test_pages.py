@@ -367,10 +367,31 @@ TOO_WIDE = """() => [...document.querySelectorAll(
         "article :is(.pst-scrollable-table-container, .answer-table, div.math)")]
     .filter(box => box.scrollWidth > box.clientWidth).map(box => box.textContent.trim().slice(0, 60))"""
 
+# Columns of nothing but numbers that are not below each other by their ends (0.0003 and 0.24 are by their beginnings).
+RAGGED_NUMBERS = """() => [...document.querySelectorAll("article tbody")].flatMap(body => {
+    const columns = [...Array(Math.max(...[...body.rows].map(row => row.cells.length))).keys()];
+    return columns.map(at => [...body.rows].map(row => row.cells[at]).filter(cell => cell?.textContent.trim()))
+        .filter(cells => cells.length > 1 && cells.every(cell => /^[−-]?[\\d,.]+$/.test(cell.textContent.trim())))
+        .filter(cells => !cells.every(cell => cell.textContent.trim().startsWith("0.")))
+        .filter(cells => cells.some(cell => !["end", "right"].includes(getComputedStyle(cell).textAlign)))
+        .map(cells => cells.map(cell => cell.textContent).join(" "));
+})"""
+# Units on another line than the number before them.
+UNIT_ALONE = """() => [...document.querySelectorAll("article span.math")].filter(math => {
+    const text = math.nextSibling, unit = /^[ \\u00a0](?:[kMG]i?B|bytes?|bits?|ms|FLOPs)/.exec(text?.textContent ?? "");
+    if (!unit || text.nodeType !== 3 || !math.getClientRects().length) return false;
+    const range = document.createRange();
+    range.setStart(text, 1);
+    range.setEnd(text, 2);
+    return range.getBoundingClientRect().left < math.getBoundingClientRect().right;
+}).map(math => math.parentElement.textContent.slice(0, 60))"""
+
 
 @pytest.mark.parametrize(("language", "name"), PAGES)
 def test_tables_and_equations_fit_a_phone(browser: Browser, site: str, language: str, name: str) -> None:
     visit = Visit(browser, site, chapter(name, language), **screen(360))
     visit.page.evaluate("document.querySelectorAll('details').forEach(details => details.open = true)")
     assert visit.page.evaluate(TOO_WIDE) == []
+    assert visit.page.evaluate(RAGGED_NUMBERS) == []
+    assert visit.page.evaluate(UNIT_ALONE) == []
     visit.page.close()

@@ -42,7 +42,7 @@ class Blocks extends Answer {
     const tile = Math.min(n, QUERIES) * (Math.min(n, KEYS) + 2 + WIDTH) * BYTES;
     const memory = [n * n * BYTES, tile];
     const rows = steps.map((at, place) => [String(place + 1), at.m, at.factor, at.z, ...at.output]);
-    return { logits, v, steps, memory, rows: [...rows, [this.word("memory: 전체", "Memory: whole"), memory[0]], [this.word("memory: blocks", "Memory: blocks"), memory[1]]] };
+    return { logits, v, steps, memory, rows: [...rows, [this.word("memory (MB): n × n", "Memory (MB): n × n"), memory[0] / 1e6], [this.word("memory (MB): block", "Memory (MB): block"), memory[1] / 1e6]] };
   }
 
   draw({ logits, steps, memory }, width) {
@@ -100,7 +100,7 @@ class Blocks extends Answer {
   bytes([all, tile], width) {
     const log = (value) => ((width - 190) * Math.log10(value)) / 11;
     const shown = (value) => (value >= 1e9 ? `${number(value / 1e9)} GB` : value >= 1e6 ? `${number(value / 1e6)} MB` : `${number(value / 1e3)} kB`);
-    const title = this.word("scores를 담을 memory (float32, 눈금은 log)", "Memory for the scores (float32, log scale)");
+    const title = this.word("scores와 합을 담을 memory (float32, 눈금은 log)", "Memory for scores and sums (float32, log scale)");
     const bars = [["n × n", all, "score"], [`${QUERIES} × ${KEYS}`, tile, "way0"]].map(([label, value, kind], row) =>
       `${words(84, 41 + 28 * row, label, 'class="end"')}<rect class="${kind}" x="92" y="${27 + 28 * row}" width="${log(value)}" height="19"/>${words(100 + log(value), 41 + 28 * row, shown(value))}`).join("");
     return svg(width, 84, title, words(0, 14, title, 'class="bold"') + bars);

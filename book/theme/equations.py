@@ -18,8 +18,10 @@ from sphinx.util import logging
 from sphinx.util.math import get_node_equation_number
 from sphinx.writers.html5 import HTML5Translator
 
+from .lines import UNITS
+
 LOG = logging.getLogger(__name__)
-END_OF_TEXT, START_OF_TEXT = re.compile(r"\S+\Z"), re.compile(r"\A\S+")
+END_OF_TEXT, START_OF_TEXT = re.compile(r"\S+\Z"), re.compile(rf"\A(?: {UNITS}\S*|\S+)")
 # The root sign of the book's font doesn't grow (static/fonts/README.md says why).
 TALL_ROOT = re.compile(r"\\sqrt\{(?:[^{}]|\{[^{}]*\})*\\[dt]?frac")
 # The letters of the roles; a letter in an index or exponent only names something else (n_k, W^Q).
@@ -93,7 +95,7 @@ def _convert(node: nodes.math | nodes.math_block, *, display: bool) -> str:
 
 
 class KeepParticles(SphinxPostTransform):
-    """An inline equation stays on one line with what touches it: a bracket before, a Korean particle after."""
+    """An inline equation stays on one line with what touches it: a bracket before, a particle or a unit after."""
 
     default_priority = 900
     formats = ("html",)

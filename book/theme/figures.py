@@ -204,8 +204,8 @@ def _blocks(*, keys: int, block: int, step: int, seed: int, n: int) -> Iterator[
         yield str(place + 1), [highest, float(np.exp(before - highest)), total, *output.tolist()]
         before = highest
     in_block = min(n, course_lib.blocked._QUERIES) * (min(n, course_lib.blocked._KEYS) + 2 + 64) * 4
-    yield MEMORY[0][0], [n * n * 4]
-    yield MEMORY[1][0], [in_block]
+    yield MEMORY[0][0], [n * n * 4 / 1e6]
+    yield MEMORY[1][0], [in_block / 1e6]
 
 
 def normals(seed: int, count: int) -> Any:
@@ -297,4 +297,4 @@ LABELS: dict[str, list[tuple[str, str]]] = {
         ),
     ],
 }
-MEMORY = [("Memory: whole", "memory: 전체"), ("Memory: blocks", "memory: blocks")]
+MEMORY = [("Memory (MB): n × n", "memory (MB): n × n"), ("Memory (MB): block", "memory (MB): block")]

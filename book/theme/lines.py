@@ -1,8 +1,8 @@
 """Where a line of prose may not break, beside what the style sheet says (`word-break: keep-all`).
 
 A Korean particle stays with the bracket, quotation mark or slash before it, an English word in brackets with the
-Korean one that it explains, a number with its unit, both parts of a word with a hyphen, and code of a few letters on
-one line.
+Korean one that it explains, a number with its unit, a name with its number (Gemma 2), both parts of a word with a
+hyphen, and code of a few letters on one line.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 
 JOINER, NO_BREAK_SPACE = "\u2060", "\u00a0"
 JOINTS = re.compile(r"(?<=[)\]”’%/])(?=[가-힣])|(?<=[가-힣])(?=\()|(?<=[A-Za-z][-–])(?=[A-Za-z])")
-UNIT = re.compile(
-    r"(?<=\d) (?=(?:[kMG]i?B|bytes?|bits?|ms|FLOPs)(?![A-Za-z]))|(?<=\bQK) (?=Norm)|(?<=\bKV) (?=cache)"
-)
+UNITS = "(?:[kMG]i?B|bytes?|bits?|ms|FLOPs)(?![A-Za-z])"
+UNIT = re.compile(rf"(?<=\d) (?=(?:{UNITS}|\d+B\b))|(?<=\bQK) (?=Norm)|(?<=\bKV) (?=cache)")
+NUMBERED = re.compile(r"\b([A-Z][a-z]+) (?=\d)")
 SHORT = 20
 AS_IT_STANDS = (nodes.literal, nodes.literal_block, nodes.math, nodes.math_block, nodes.raw)
 
@@ -30,6 +30,7 @@ def setup(app: Sphinx) -> None:
 def held(text: str, before: str = "", joiner: str = JOINER) -> str:
     """The text with its joints closed; `before` is the letter in front of it."""
     closed = UNIT.sub(NO_BREAK_SPACE, JOINTS.sub(joiner, before + text))
+    closed = NUMBERED.sub(rf"\1{NO_BREAK_SPACE}", closed)
     return closed[len(before) :]
 
 
