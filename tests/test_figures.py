@@ -53,12 +53,14 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("figures")
     for path in FIGURES.glob("*.*s"):
         shutil.copy(path, folder)
+    style = (ROOT / "book" / "theme" / "static" / "course.css").read_text(encoding="utf-8")
+    [sizes] = re.findall(r"^html \{ --smaller:.*$", style, re.M)
     for language in LANGUAGES:
         elements = [tables.element(name, language, name) for name in NAMES]
         elements.append(tables.element(NAMES[0], language, f"{NAMES[0]}-2"))
         (folder / f"{language}.html").write_text(
             f'<!DOCTYPE html><html lang="{language}"><head><meta charset="utf-8"><title>figures</title>'
-            f'<link rel="icon" href="data:,">{tables.head(NAMES, str)}</head>'
+            f'<link rel="icon" href="data:,"><style>{sizes}</style>{tables.head(NAMES, str)}</head>'
             f"<body><main><h1>figures</h1>{''.join(elements)}</main></body></html>",
             encoding="utf-8",
         )
@@ -176,7 +178,7 @@ def test_state_is_kept_in_the_address_and_said_once(visit: Any, name: str) -> No
 # As large as a reader may make each.
 LARGEST = {
     "four-steps": {
-        "q": [[-30.5] * 8] * 4, "k": [[-30.5] * 8] * 6, "v": [[-30.5] * 4] * 6, "m": [[0, 1] * 3] * 4,
+        "q": [[-30.5] * 8, *[[0.1] * 8] * 3], "k": [[-30.5] * 8] * 6, "v": [[-30.5] * 4] * 6, "m": [[0, 1] * 3] * 4,
         "scale": 1, "mask": 1, "times": 20,
     },
     "why-sqrt": {"d": 1024, "seed": 1},
@@ -192,10 +194,13 @@ CROWDED = """([name, state]) => {
     const parts = [...figure.querySelectorAll("svg, text, .matrix, .cell")].filter(one => one.checkVisibility());
     const boxes = parts.map(one => [one, one.getBoundingClientRect()]);
     const texts = boxes.filter(([one, box]) => one.tagName === "text" && box.width);
+    const range = document.createRange();
+    const written = one => (range.selectNodeContents(one), range.getBoundingClientRect().width);
     const meet = (a, b) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 3
         && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 5;
     return [
         ...boxes.filter(([, box]) => box.right > right).map(([one]) => one.textContent.trim() || one.className),
+        ...boxes.filter(([one, box]) => one.matches(".cell") && written(one) > box.width).map(([one]) => one.textContent),
         ...texts.flatMap(([one, box], place) => texts.slice(place + 1).filter(([, other]) => meet(box, other))
             .map(([other]) => `${one.textContent} on ${other.textContent}`)),
     ];

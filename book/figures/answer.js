@@ -179,12 +179,16 @@ export function number(value) {
   return (words.includes(".") ? words.replace(/\.?0+$/, "") : words).replace("-", "−");
 }
 
-// Numbers below each other: as many decimals as one of them needs, three at most.
+// Numbers below each other: as many decimals as one of them needs, three at most, and five letters, as a cell holds.
 export function aligned(values) {
-  const decimals = Math.max(...values.map((value) => (number(value).split("e")[0].split(".")[1] ?? "").length));
+  let decimals = Math.min(Math.max(...values.map((value) => (number(value).split("e")[0].split(".")[1] ?? "").length)), 3);
+  const small = values.filter((value) => Math.abs(value) < 1e4);
+  while (decimals && small.some((value) => value.toFixed(decimals).length > 5)) decimals--;
+  const large = (value) => [1, 0].map((digits) => value.toExponential(digits).replace("+", "").replace("-", "−"));
   return values.map((value) => {
-    const words = value.toFixed(Math.min(decimals, 3)).replace("-", "−");
-    if (!Number.isFinite(value) || Math.abs(value) >= 1e4) return number(value);
+    const words = value.toFixed(decimals).replace("-", "−");
+    if (!Number.isFinite(value)) return number(value);
+    if (Math.abs(value) >= 1e4) return large(value).find((words) => words.length <= 5) ?? large(value)[1];
     return Number(value.toFixed(3)) === 0 && value ? "≈0" : value > 0.999 && value < 1 && words[0] === "1" ? "≈1" : words;
   });
 }

@@ -100,8 +100,8 @@ class Blocks extends Answer {
   bytes([all, tile], width) {
     const log = (value) => ((width - 190) * Math.log10(value)) / 11;
     const shown = (value) => (value >= 1e9 ? `${number(value / 1e9)} GB` : value >= 1e6 ? `${number(value / 1e6)} MB` : `${number(value / 1e3)} kB`);
-    const title = this.word("scores와 합을 담을 memory (float32, 눈금은 log)", "Memory for scores and sums (float32, log scale)");
-    const bars = [["n × n", all, "score"], [`${QUERIES} × ${KEYS}`, tile, "way0"]].map(([label, value, kind], row) =>
+    const title = this.word("memory: scores와 합 (float32, log)", "Memory: scores and sums (float32, log)");
+    const bars = [["n × n", all, "score"], [[QUERIES, KEYS].map((most) => Math.min(this.state.n, most)).join(" × "), tile, "way0"]].map(([label, value, kind], row) =>
       `${words(84, 41 + 28 * row, label, 'class="end"')}<rect class="${kind}" x="92" y="${27 + 28 * row}" width="${log(value)}" height="19"/>${words(100 + log(value), 41 + 28 * row, shown(value))}`).join("");
     return svg(width, 84, title, words(0, 14, title, 'class="bold"') + bars);
   }
