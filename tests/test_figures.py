@@ -200,7 +200,8 @@ CROWDED = """([name, state]) => {
         && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 5;
     return [
         ...boxes.filter(([, box]) => box.right > right).map(([one]) => one.textContent.trim() || one.className),
-        ...boxes.filter(([one, box]) => one.matches(".cell") && written(one) > box.width).map(([one]) => one.textContent),
+        ...boxes.filter(([one, box]) => one.matches(".cell") && written(one) > box.width)
+            .map(([one]) => one.textContent),
         ...texts.flatMap(([one, box], place) => texts.slice(place + 1).filter(([, other]) => meet(box, other))
             .map(([other]) => `${one.textContent} on ${other.textContent}`)),
     ];
