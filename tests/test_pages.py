@@ -315,12 +315,11 @@ def test_what_is_searched_for_stands_beside_the_glass(browser: Browser, site: st
     page.wait_for_load_state("networkidle")
     found = page.locator("#search-results").inner_text()
     assert "logit 로짓" in found  # the words of two blocks, apart
-    page.locator("button.search-button:visible, button.search-button-field:visible").first.click()
-    assert page.locator("#pst-search-dialog form").evaluate(room) > 0
-    page.keyboard.press("Escape")
     page.locator("#search-results a").first.click()
     page.locator(".highlight-link a").wait_for()
     assert page.locator(".highlight-link a").inner_text() == "찾은 말 표시 지우기"
+    page.locator("button.search-button:visible, button.search-button-field:visible").first.click()
+    assert page.locator("#pst-search-dialog form").evaluate(room) > 0
     page.close()
 
 
@@ -394,4 +393,37 @@ def test_tables_and_equations_fit_a_phone(browser: Browser, site: str, language:
     assert visit.page.evaluate(TOO_WIDE) == []
     assert visit.page.evaluate(RAGGED_NUMBERS) == []
     assert visit.page.evaluate(UNIT_ALONE) == []
+    visit.page.close()
+
+
+# The first letters of each line that begins in the middle of a word, on a page whose folds are open.
+TORN = """() => {
+    document.querySelectorAll("details").forEach(details => details.open = true);
+    const range = document.createRange(), torn = [];
+    const others = "pre, svg, math, script, .headerlink, .answer, .library, .prev-next-area";
+    for (const block of document.querySelectorAll("article :is(p, li, h1, h2, h3, td, th, label, legend, dd)")) {
+        if (block.querySelector("p, li, table, dl") || block.closest(others)) continue;
+        const walker = document.createTreeWalker(block, NodeFilter.SHOW_TEXT);
+        let before = "", edge = null;
+        for (let text = walker.nextNode(); text; text = walker.nextNode()) {
+            if (text.parentElement.closest(others)) { before = " "; continue; }
+            for (let place = 0; place < text.length; place++) {
+                range.setStart(text, place);
+                range.setEnd(text, place + 1);
+                const box = range.getBoundingClientRect();
+                if (!box.width) { before = text.data[place] === "\u2060" ? before : " "; continue; }
+                if (edge && box.left < edge.left && box.top > edge.top + 4 && before.trim())
+                    torn.push(before + "|" + text.data.slice(place, place + 12));
+                [before, edge] = [text.data[place], box];
+            }
+        }
+    }
+    return torn;
+}"""
+
+
+@pytest.mark.parametrize("name", [name for language, name in PAGES if language == "ko"])
+def test_no_line_begins_inside_a_word(browser: Browser, site: str, name: str) -> None:
+    visit = Visit(browser, site, chapter(name), **screen(360))
+    assert visit.page.evaluate(TORN) == []
     visit.page.close()
