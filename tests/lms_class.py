@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from course_lib.course import Course, find_course
-from course_lib.grading.recorder import open_gradebook
+from course_lib.grading.gradebook import gradebook_of, open_gradebook
 from course_lib.grading.workspace import open_workspace
 from course_lib.people.roster import import_roster
 
@@ -78,7 +78,7 @@ def give_marks(course: Course, marks: dict[str, Scores], *, penalty: dict[str, f
     from sqlalchemy import insert
 
     points = {"double": 3.0, "mean": 2.5, "why": 2.0}
-    with open_gradebook(open_workspace(course, course.root)) as gradebook:
+    with gradebook_of(course) as gradebook:
         assignment = gradebook.update_or_create_assignment("mini")
         notebook = gradebook.update_or_create_notebook("mini", "mini")
         cells = {

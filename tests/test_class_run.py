@@ -268,7 +268,7 @@ def main():
     if name == "write":
         recorder._write = killing(recorder._write)
     if name == "finish":
-        recorder._Writing.finish = killing(recorder._Writing.finish)
+        recorder.Writing.finish = killing(recorder.Writing.finish)
     if name == "commit":
         from sqlalchemy.orm import Session
         Session.commit = killing(Session.commit)

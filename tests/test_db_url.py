@@ -18,7 +18,7 @@ from mini import hand_in, released_course
 
 from course_lib.course import Course, find_course
 from course_lib.grading.feedback import write_feedback
-from course_lib.grading.recorder import open_gradebook
+from course_lib.grading.gradebook import open_gradebook
 from course_lib.grading.run import grade
 from course_lib.grading.workspace import open_workspace
 from course_lib.people.export import export_marks

@@ -12,8 +12,7 @@ from lms_class import course_with_gradebook, give_marks, zip_bytes
 
 from course_lib import cli
 from course_lib.course import Course, CourseError, find_course
-from course_lib.grading.recorder import open_gradebook
-from course_lib.grading.workspace import open_workspace
+from course_lib.grading.gradebook import gradebook_of
 from course_lib.people.collect import collect_zip
 from course_lib.people.export import export_marks
 from course_lib.people.feedback_zip import pack_feedback
@@ -100,7 +99,7 @@ def test_export_for_canvas_is_its_gradebook(course: Course, tmp_path: Path) -> N
 def test_export_takes_penalties_by_todays_marks_and_rules(course: Course, tmp_path: Path) -> None:
     settings = course.root / "course.toml"
     settings.write_text(f'{settings.read_text()}[late]\npenalty = "10% per day"\n')
-    with open_gradebook(open_workspace(course, course.root)) as gradebook:
+    with gradebook_of(course) as gradebook:
         for student in ("student-001", "student-002"):
             gradebook.find_submission("mini", student).timestamp = datetime(2027, 4, 1, 12)
         waited = gradebook.find_grade("why", "mini", "mini", "student-001")
@@ -108,7 +107,7 @@ def test_export_takes_penalties_by_todays_marks_and_rules(course: Course, tmp_pa
         gradebook.db.commit()
     export_marks(find_course(course.root), ["mini"], "moodle", tmp_path / "out.csv")
     assert [row[-1] for row in cells(tmp_path / "out.csv")[1:3]] == ["6.75", "6.3"]  # 7.5 and 7, less a tenth
-    with open_gradebook(open_workspace(course, course.root)) as gradebook:
+    with gradebook_of(course) as gradebook:
         assert gradebook.find_submission("mini", "student-001").late_submission_penalty == pytest.approx(0.75)
 
 
@@ -197,7 +196,7 @@ def test_export_counts_what_is_missing_as_zero_only_when_told(course: Course, tm
 
 
 def test_export_of_nobody_says_so_and_writes_nothing(course: Course, tmp_path: Path) -> None:
-    with open_gradebook(open_workspace(course, course.root)) as gradebook:
+    with gradebook_of(course) as gradebook:
         for student in list(gradebook.students):
             gradebook.remove_student(student.id)
     with pytest.raises(CourseError, match="There is nobody in the gradebook"):

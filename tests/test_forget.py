@@ -8,9 +8,8 @@ from lms_class import course_with_gradebook, give_marks, zip_bytes
 
 from course_lib import cli
 from course_lib.course import Course, find_course
-from course_lib.grading.recorder import open_gradebook
+from course_lib.grading.gradebook import gradebook_of
 from course_lib.grading.secret import secret_of
-from course_lib.grading.workspace import open_workspace
 from course_lib.people.collect import collect_zip
 from course_lib.people.export import export_marks
 from course_lib.people.feedback_zip import pack_feedback
@@ -128,6 +127,6 @@ def test_forget_empties_a_gradebook_that_is_elsewhere(course: Course, tmp_path: 
     (course.root / "nbgrader_config.py").write_text(f"get_config().CourseDirectory.db_url = {elsewhere!r}\n")
     (course.root / "gradebook.db").rename(tmp_path / "server.db")
     forget_term(course, "2027-spring")
-    with open_gradebook(open_workspace(course, course.root)) as gradebook:
+    with gradebook_of(course) as gradebook:
         assert gradebook.students == []
         assert [one.name for one in gradebook.assignments] == ["mini"]

@@ -14,8 +14,8 @@ from mini import hand_in, released_course
 
 from course_lib.course import Course, find_course
 from course_lib.grading.feedback import write_feedback
+from course_lib.grading.gradebook import gradebook_of, open_gradebook
 from course_lib.grading.receipts import Receipt, read_receipts, write_receipts
-from course_lib.grading.recorder import open_gradebook
 from course_lib.grading.report import Report
 from course_lib.grading.run import grade
 from course_lib.grading.workspace import open_workspace, register
@@ -66,7 +66,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
 
 
 def penalties(course: Course) -> dict[str, float]:
-    with open_gradebook(open_workspace(course, course.root)) as gradebook:
+    with gradebook_of(course) as gradebook:
         return {
             submission.student_id: submission.late_submission_penalty or 0.0
             for submission in gradebook.assignment_submissions("mini")

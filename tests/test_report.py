@@ -13,8 +13,7 @@ from mini import SOURCE
 
 from course_lib import cli
 from course_lib.course import Course, CourseError, find_course
-from course_lib.grading.recorder import open_gradebook
-from course_lib.grading.workspace import open_workspace
+from course_lib.grading.gradebook import gradebook_of
 from course_lib.people.report_page import report_page
 from course_lib.people.roster import import_roster
 from course_lib.people.statistics import statistics_of
@@ -42,7 +41,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     import_roster(course, course.root / "more.csv", "csv")
     rows = zip(students, DOUBLE, MEAN, WHY, strict=True)
     give_marks(course, {student: scores(*row) for student, *row in rows}, penalty={students[0]: 5.0})
-    with open_gradebook(open_workspace(course, course.root)) as gradebook:
+    with gradebook_of(course) as gradebook:
         connection = gradebook.engine.raw_connection()
         connection.cursor().execute(
             "CREATE TABLE course_graded (problem_set TEXT, student TEXT, messages TEXT)"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from course_lib.course import Course, CourseError, find_course
-from course_lib.grading.recorder import open_gradebook
+from course_lib.grading.gradebook import gradebook_of, open_gradebook
 from course_lib.grading.workspace import open_workspace
 from course_lib.people.roster import Person, import_roster, people_in
 from course_lib.people.tables import cell, read_table
@@ -53,7 +53,7 @@ def write(folder: Path, text: str | bytes, encoding: str = "utf-8") -> Path:
 
 
 def everybody(course: Course) -> dict[str, Person]:
-    with open_gradebook(open_workspace(course, course.root)) as gradebook:
+    with gradebook_of(course) as gradebook:
         return {person.id: person for person in people_in(gradebook)}
 
 
@@ -101,7 +101,7 @@ def test_import_roster_never_makes_two_students_of_one_id(course: Course) -> Non
 
 def test_import_roster_keeps_an_id_that_the_gradebook_has_decomposed(course: Course) -> None:
     decomposed = unicodedata.normalize("NFD", "학생하나")
-    with open_gradebook(open_workspace(course, course.root)) as gradebook:
+    with gradebook_of(course) as gradebook:
         gradebook.add_student(decomposed)
     import_roster(course, write(course.root, "id,name\n학생하나,하나\n"), "csv")
     assert list(everybody(course)) == [decomposed]

@@ -14,11 +14,11 @@ from mini import hand_in, released_course
 from course_lib import cli
 from course_lib.course import Course, find_course
 from course_lib.deadlines import Deadlines
+from course_lib.grading.gradebook import gradebook_of
 from course_lib.grading.intake import HandedIn, set_aside_no_time, submissions_in
 from course_lib.grading.receipts import Receipt, write_receipts
-from course_lib.grading.recorder import open_gradebook
 from course_lib.grading.stamps import doubt
-from course_lib.grading.workspace import nbgrader_at_work, open_workspace
+from course_lib.grading.workspace import nbgrader_at_work
 from course_lib.release.notebooks import release
 
 DOUBLE = "def double(x):\n    return 2 * x"
@@ -192,7 +192,7 @@ def test_what_is_no_time_is_set_aside_where_submissions_lie(course: Course, kind
 def test_a_receipt_leaves_no_doubt(course: Course) -> None:
     from course_lib.grading.run import grade
 
-    with open_gradebook(open_workspace(course, course.root)) as gradebook:
+    with gradebook_of(course) as gradebook:
         received = datetime(2020, 3, 30, tzinfo=UTC)
         receipts = [Receipt(name, received, "a test", "0" * 64, "mini.ipynb") for name in CLASS]
         write_receipts(gradebook, "mini", receipts)

@@ -21,6 +21,7 @@ import nh3
 from markupsafe import Markup
 from math_core import LatexError, LatexToMathML
 
+from course_lib.grading.gradebook import NO_RESPONSE
 from course_lib.grading.plain import plain_text
 
 MAX_SOURCE = 50_000  # characters of one cell that are shown
@@ -124,7 +125,7 @@ def _shown(cell: Any, marks: Marks, room: _Room) -> dict[str, Any] | None:
     shown = {"name": name, "mark": marks.items.get(name), "comment": None, "answer": metadata.get("solution")}
     comment = marks.comments.get(name, "")
     if comment:
-        shown["comment"] = "none" if comment == "No response." else _prose(comment, {}, room)
+        shown["comment"] = "none" if comment == NO_RESPONSE else _prose(comment, {}, room)
     if cell.cell_type != "code":
         kind = "words" if metadata.get("grade") else "prose"
         return {**shown, "kind": kind, "body": _prose(cell.source, cell.get("attachments", {}), room)}

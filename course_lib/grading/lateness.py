@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, timedelta
 from pathlib import Path
 from typing import Any
 
 from nbgrader import api
 from nbgrader.plugins import LateSubmissionPlugin
+from nbgrader.preprocessors import AssignLatePenalties
 from sqlalchemy import select, update
 from traitlets import Unicode
 
-from course_lib.course import Course, read_course
-from course_lib.grading.recorder import Mark, penalty_of
-from course_lib.grading.workspace import Workspace
+from course_lib.course import Course, CourseError, read_course
+from course_lib.grading.gradebook import Mark
+from course_lib.grading.workspace import Workspace, nbgrader_at_work
 
 
 class CourseLatePolicy(LateSubmissionPlugin):  # type: ignore[misc]  # untyped
@@ -40,6 +41,30 @@ def install(config: Any, course: Path) -> None:
     if read_course(course).deadlines.policy is not None:
         config.AssignLatePenalties.plugin_class = f"{__name__}.CourseLatePolicy"
         config.CourseLatePolicy.course = str(course)
+
+
+def penalty_of(workspace: Workspace) -> Callable[[str, float, float], float | None]:
+    """The penalty that nbgrader's plugin gives a late submission, kept between 0 and the score as nbgrader does."""
+    with nbgrader_at_work() as log:
+        config = workspace.configuration
+        if "plugin_class" not in config.AssignLatePenalties:  # there may be no nbgrader_config.py
+            install(config, workspace.course.root)
+        preprocessor = AssignLatePenalties(config=config, log=log.logger)
+        preprocessor.init_plugin()
+    plugin = preprocessor.plugin_inst
+
+    def penalty(student: str, score: float, seconds: float) -> float | None:
+        try:
+            given = plugin.late_submission_penalty(student, score, seconds)
+        except Exception as error:
+            name = type(plugin).__name__
+            raise CourseError(
+                f"The plugin {name} for late submissions fails at {student} ({type(error).__name__}: {error}). "
+                "Correct it, or take it out of nbgrader_config.py."
+            ) from error
+        return None if given is None else min(max(0.0, float(given)), score)
+
+    return penalty
 
 
 def write_deadlines(session: Any, course: Course, problem_set: str) -> Mapping[str, timedelta]:

@@ -9,60 +9,18 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from course_lib.course import CourseError
+from course_lib.grading.gradebook import NO_RESPONSE, Mark, Writing, mark_of, open_gradebook
 from course_lib.grading.intake import EXCHANGE_KEY, instant_of
 from course_lib.grading.receipts import read_receipts
 from course_lib.grading.verdicts import Verdict
-from course_lib.grading.workspace import COURSE_ID, Workspace, nbgrader_at_work
-
-_DRIVERS = {
-    "psycopg": "psycopg[binary]",
-    "psycopg2": "psycopg2-binary",
-    "MySQLdb": "mysqlclient",
-}  # by module
-NO_RESPONSE = "No response."  # nbgrader's own comment on an answer that was left as released
-
-
-def is_registered(workspace: Workspace, problem_set: str, released: Any) -> bool:
-    """Whether the gradebook knows the very cells of the release, so that nbgrader need not be asked to record them."""
-    from nbgrader.api import Notebook, SourceCell
-    from sqlalchemy import select
-
-    with open_gradebook(workspace) as gradebook:
-        query = select(SourceCell.name, SourceCell.checksum).where(
-            SourceCell.notebook_id == Notebook.id, Notebook.name == problem_set
-        )
-        known = {(name, checksum) for name, checksum in gradebook.db.execute(query)}
-    cells = [cell.metadata.nbgrader for cell in released.cells if "nbgrader" in cell.metadata]
-    return known == {(cell.grade_id, cell.checksum) for cell in cells}
-
-
-@dataclass(frozen=True)
-class Mark:
-    """What the gradebook holds for one item."""
-
-    auto: float | None
-    manual: float | None
-    extra: float | None
-    waits: bool  # for a person, to give it or to look at it again
-
-    @property
-    def score(self) -> float:
-        """The score as nbgrader counts it."""
-        given = self.manual if self.manual is not None else self.auto
-        return 0.0 if given is None else given + (self.extra or 0.0)
-
-    @property
-    def final(self) -> float | None:
-        """The score; None while it waits for a person."""
-        return None if self.waits or (self.auto is None and self.manual is None) else self.score
+from course_lib.grading.workspace import Workspace
 
 
 @dataclass(frozen=True)
@@ -97,6 +55,8 @@ class Recorder:
     """The gradebook of a workspace, open for one problem set."""
 
     def __init__(self, workspace: Workspace, problem_set: str, released: Any) -> None:
+        from course_lib.grading.lateness import penalty_of
+
         self.workspace = workspace
         self.problem_set = problem_set
         self._files = _Files(workspace, problem_set)
@@ -141,7 +101,9 @@ class Recorder:
         entries = {}
         for student, row in rows.items():
             marks = {
-                names[grade.cell_id]: _mark(grade) for grade in row.grades.values() if grade.cell_id in names
+                names[grade.cell_id]: mark_of(grade)
+                for grade in row.grades.values()
+                if grade.cell_id in names
             }
             record = kept.get(student)
             graded = record or self.has_notebook(student) or any(m.manual is not None for m in marks.values())
@@ -160,7 +122,7 @@ class Recorder:
             self._files.write(result)
         rows = self._rows([result.student for result in results])
         kept = self._kept([result.student for result in results])
-        writing = _Writing(self._session)
+        writing = Writing(self._session)
         entries = {}
         for result in results:
             before = kept.get(result.student)
@@ -178,7 +140,7 @@ class Recorder:
 
         Those of `new` become students of the gradebook: formgrader lists them with 0 of all points, not 0 of 0.
         """
-        writing = _Writing(self._session)
+        writing = Writing(self._session)
         for student in new:
             writing.student(student)
         zero = {"auto_score": 0.0, "manual_score": None, "extra_credit": None, "needs_manual_grade": False}
@@ -193,10 +155,10 @@ class Recorder:
 
         A time stamp of None leaves the time as it is.
         """
-        writing = _Writing(self._session)
+        writing = Writing(self._session)
         names = {cell: name for name, cell in self._cells.items()}
         for student, row in self._rows(list(timestamps)).items():
-            marks = [_mark(grade) for grade in row.grades.values() if grade.cell_id in names]
+            marks = [mark_of(grade) for grade in row.grades.values() if grade.cell_id in names]
             line = timestamps[student]
             time = row.timestamp if line is None else instant_of(line)
             self._record_time(student, time, row, marks, writing)
@@ -217,11 +179,11 @@ class Recorder:
         self._session.rollback()
         return found
 
-    def _record_one(self, result: Result, row: Any, writing: _Writing, *, keep_marks: bool) -> Entry:
+    def _record_one(self, result: Result, row: Any, writing: Writing, *, keep_marks: bool) -> Entry:
         marks = {}
         for name in self._items:
             old = row.grades.get(self._cells[name])
-            marks[name] = self._mark(name, result, _mark(old) if old else None, keep=keep_marks)
+            marks[name] = self._mark(name, result, mark_of(old) if old else None, keep=keep_marks)
             values = {"auto_score": marks[name].auto, "needs_manual_grade": marks[name].waits}
             writing.grade(row.notebook_id, self._cells[name], values, old)
         for name, cell in self._answers.items():
@@ -245,7 +207,7 @@ class Recorder:
         return Mark(auto, manual, extra, waits)
 
     def _record_time(
-        self, student: str, time: datetime | None, row: Any, marks: Iterable[Mark], writing: _Writing
+        self, student: str, time: datetime | None, row: Any, marks: Iterable[Mark], writing: Writing
     ) -> None:
         seconds = self._seconds_late(time, row.extension)
         score = sum(mark.score for mark in marks)
@@ -261,7 +223,7 @@ class Recorder:
         due = self._duedate + extension if extension is not None else self._duedate
         return max(0.0, float((time - due).total_seconds()))
 
-    def _new_row(self, student: str, writing: _Writing) -> Any:
+    def _new_row(self, student: str, writing: Writing) -> Any:
         """The rows of a student who handed in for the first time, without marks yet."""
         from nbgrader.api import new_uuid
 
@@ -324,71 +286,6 @@ class Recorder:
         return {row.student: row for row in self._session.execute(query)}
 
 
-class _Writing:
-    """Rows that are written together at the end: all of them, or none."""
-
-    def __init__(self, session: Any) -> None:
-        self._session = session
-        self._inserts: dict[str, list[dict[str, Any]]] = {}
-        self._updates: dict[str, list[dict[str, Any]]] = {}
-        self._students: list[str] = []
-        self._replaced: list[tuple[Any, dict[str, Any], bool]] = []
-
-    def student(self, name: str) -> None:
-        self._students.append(name)
-
-    def insert(self, model: str, values: dict[str, Any]) -> None:
-        self._inserts.setdefault(model, []).append(values)
-
-    def update(self, model: str, values: dict[str, Any]) -> None:
-        self._updates.setdefault(model, []).append(values)
-
-    def grade(self, notebook: str, cell: str, values: dict[str, Any], old: Any) -> None:
-        self._put("Grade", notebook, cell, values, old)
-
-    def comment(self, notebook: str, cell: str, values: dict[str, Any], old: Any) -> None:
-        self._put("Comment", notebook, cell, values, old)
-
-    def replace(self, table: Any, values: dict[str, Any], old: Any) -> None:
-        self._replaced.append((table, values, old is not None))
-
-    def finish(self) -> None:
-        from nbgrader import api
-        from sqlalchemy import insert, select, update
-
-        session = self._session
-        known = session.scalars(
-            select(api.Student.__table__.c.id).where(api.Student.__table__.c.id.in_(self._students))
-        )
-        new = sorted(set(self._students) - set(known))
-        if new:
-            session.execute(insert(api.Student), [{"id": name} for name in new])
-        for model in ("SubmittedAssignment", "SubmittedNotebook", "Grade", "Comment"):
-            if model in self._inserts:
-                # With the NULLs named all rows are alike: one statement, not one for each run of equals.
-                rows_alike = insert(getattr(api, model)).execution_options(render_nulls=True)
-                session.execute(rows_alike, self._inserts[model])
-        # One kind of row after another: SubmittedNotebook's penalty of a new student was inserted just now.
-        for model, rows in self._updates.items():
-            session.execute(update(getattr(api, model)), rows)
-        for table, values, existed in self._replaced:
-            if existed:
-                keys = [column == values[column.name] for column in table.primary_key]
-                session.execute(table.update().where(*keys), values)
-        fresh = [values for _, values, existed in self._replaced if not existed]
-        if fresh:
-            session.execute(self._replaced[0][0].insert(), fresh)
-        session.commit()
-
-    def _put(self, model: str, notebook: str, cell: str, values: dict[str, Any], old: Any) -> None:
-        if old is None:
-            from nbgrader.api import new_uuid
-
-            self.insert(model, {"id": new_uuid(), "notebook_id": notebook, "cell_id": cell, **values})
-        elif any(getattr(old, name) != value for name, value in values.items()):
-            self.update(model, {"id": old.id, **values})
-
-
 class _Files:
     """autograded/STUDENT/PROBLEM_SET/, as nbgrader leaves it: read-only files."""
 
@@ -443,10 +340,6 @@ def _write(content: bytes, path: Path) -> None:
     os.replace(draft, path)
 
 
-def _mark(grade: Any) -> Mark:
-    return Mark(grade.auto_score, grade.manual_score, grade.extra_credit, bool(grade.needs_manual_grade))
-
-
 def _entry(marks: Mapping[str, Mark], record: Any) -> Entry:
     """The marks with what a run has kept of them; nothing more where no run gave them."""
     if record is None:
@@ -482,52 +375,3 @@ def _graded_table() -> Any:
         Column("note", Text, nullable=False),
         Column("messages", Text, nullable=False),
     )
-
-
-def penalty_of(workspace: Workspace) -> Callable[[str, float, float], float | None]:
-    """The penalty that nbgrader's plugin gives a late submission, kept between 0 and the score as nbgrader does."""
-    from nbgrader.preprocessors import AssignLatePenalties
-
-    from course_lib.grading.lateness import install
-
-    with nbgrader_at_work() as log:
-        config = workspace.configuration
-        if "plugin_class" not in config.AssignLatePenalties:  # there may be no nbgrader_config.py
-            install(config, workspace.course.root)
-        preprocessor = AssignLatePenalties(config=config, log=log.logger)
-        preprocessor.init_plugin()
-    plugin = preprocessor.plugin_inst
-
-    def penalty(student: str, score: float, seconds: float) -> float | None:
-        try:
-            given = plugin.late_submission_penalty(student, score, seconds)
-        except Exception as error:
-            name = type(plugin).__name__
-            raise CourseError(
-                f"The plugin {name} for late submissions fails at {student} ({type(error).__name__}: {error}). "
-                "Correct it, or take it out of nbgrader_config.py."
-            ) from error
-        return None if given is None else min(max(0.0, float(given)), score)
-
-    return penalty
-
-
-def open_gradebook(workspace: Workspace) -> Any:
-    """nbgrader's gradebook of a workspace, made where it is missing."""
-    from nbgrader.api import Gradebook
-
-    with nbgrader_at_work():
-        try:
-            return Gradebook(workspace.gradebook, COURSE_ID)
-        except Exception as error:
-            raise CourseError(_no_gradebook(workspace.gradebook, error)) from error
-
-
-def _no_gradebook(address: str, error: Exception) -> str:
-    kind = address.split(":", 1)[0]
-    reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-    remedy = "Check the address and that the server runs."
-    if isinstance(error, ModuleNotFoundError):
-        driver = _DRIVERS.get(error.name or "", error.name)
-        remedy = f"Install the driver that it needs: pip install '{driver}'"
-    return f"The gradebook that db_url names ({kind}) can't be opened: {reason}. {remedy}"

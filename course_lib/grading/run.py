@@ -16,6 +16,7 @@ from typing import Any
 
 from course_lib.course import Course, CourseError
 from course_lib.grading.class_run import DaskWorkers, LocalWorkers, Workers, examine_all
+from course_lib.grading.gradebook import is_registered
 from course_lib.grading.intake import (
     HandedIn,
     Missing,
@@ -30,7 +31,7 @@ from course_lib.grading.intake import (
 )
 from course_lib.grading.notebook import packed, read_notebook
 from course_lib.grading.receipts import stamp
-from course_lib.grading.recorder import Entry, Recorder, Result, is_registered
+from course_lib.grading.recorder import Entry, Recorder, Result
 from course_lib.grading.report import Item, Report, Status, StudentReport
 from course_lib.grading.stamps import doubt
 from course_lib.grading.worker import Examined, NoRoom, OtherLibrary, Paper, Unit, paper_of

@@ -15,8 +15,8 @@ from typing import Any, Literal
 
 from course_lib.course import Course, CourseError
 from course_lib.deadlines import instant
+from course_lib.grading.gradebook import open_gradebook
 from course_lib.grading.receipts import RECEIPT, Receipt, read_receipts, write_receipts
-from course_lib.grading.recorder import open_gradebook
 from course_lib.grading.workspace import open_workspace
 from course_lib.people.archives import Member, Refused, read_archive
 from course_lib.people.forget import remember

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Literal
 
 from course_lib.course import Course, CourseError
+from course_lib.grading.gradebook import gradebook_of
 from course_lib.grading.private_file import write_private
-from course_lib.grading.recorder import open_gradebook
-from course_lib.grading.workspace import open_workspace
 from course_lib.people.forget import remember
 from course_lib.people.marks import ClassMarks, Marks, marks_in
 from course_lib.people.roster import Directory, Person, people_in
@@ -49,7 +48,7 @@ def export_marks(
     `column` is the set's name in the LMS. What waits for a person is empty, never 0; so is what nobody handed in,
     except with `missing_as_zero`.
     """
-    with open_gradebook(open_workspace(course, course.root)) as gradebook:
+    with gradebook_of(course) as gradebook:
         people = people_in(gradebook)
         sets = [marks_in(gradebook, course, name) for name in problem_sets]
     if not people:

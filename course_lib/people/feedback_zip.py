@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Literal
 
 from course_lib.course import Course, CourseError
+from course_lib.grading.gradebook import gradebook_of
 from course_lib.grading.private_file import write_private
 from course_lib.grading.receipts import read_receipts
-from course_lib.grading.recorder import open_gradebook
-from course_lib.grading.workspace import open_workspace
 from course_lib.people.forget import remember
 
 To = Literal["canvas", "moodle", "folder"]
@@ -37,7 +36,7 @@ def pack_feedback(course: Course, problem_set: str, to: To, out: Path) -> Packed
     remember(course, out)
     if to == "folder":
         return _pack_each(pages, problem_set, out)
-    with open_gradebook(open_workspace(course, course.root)) as gradebook:
+    with gradebook_of(course) as gradebook:
         receipts = read_receipts(gradebook, problem_set)
     places = {
         student: receipts[student].place

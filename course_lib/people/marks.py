@@ -7,8 +7,8 @@ from datetime import datetime
 from typing import Any
 
 from course_lib.course import Course, CourseError
+from course_lib.grading.gradebook import Mark, gradebook_of
 from course_lib.grading.notebook import read_notebook
-from course_lib.grading.recorder import Mark, open_gradebook
 from course_lib.grading.workspace import open_workspace
 
 
@@ -80,7 +80,7 @@ def graded_sets(course: Course) -> list[str]:
     from nbgrader import api
     from sqlalchemy import select
 
-    with open_gradebook(open_workspace(course, course.root)) as gradebook:
+    with gradebook_of(course) as gradebook:
         assignment, submission = api.Assignment.__table__.c, api.SubmittedAssignment.__table__.c
         query = select(assignment.name).where(submission.assignment_id == assignment.id).distinct()
         return sorted(name for name in gradebook.db.scalars(query) if name in course.problem_sets)

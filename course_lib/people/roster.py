@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from course_lib.course import Course, CourseError
+from course_lib.grading.gradebook import gradebook_of
 from course_lib.grading.intake import MAX_ID
-from course_lib.grading.recorder import open_gradebook
-from course_lib.grading.workspace import open_workspace
 from course_lib.people.forget import remember
 from course_lib.people.tables import Table, composed, read_table
 
@@ -68,7 +67,7 @@ def import_roster(course: Course, path: Path, source: Source, *, id_column: str 
     people, duplicates = _each_once(path, listed)
     if not people:
         raise CourseError(f"{path} lists nobody. Export it again and try again.")
-    with open_gradebook(open_workspace(course, course.root)) as gradebook:
+    with gradebook_of(course) as gradebook:
         before = {person.id: person for person in people_in(gradebook)}
         # One student, in whatever form the id was first written.
         known = {composed(student): student for student in before}

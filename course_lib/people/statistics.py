@@ -11,8 +11,7 @@ import numpy as np
 
 from course_lib.course import Course, CourseError
 from course_lib.grading.bank import Bank, load_bank
-from course_lib.grading.recorder import open_gradebook
-from course_lib.grading.workspace import open_workspace
+from course_lib.grading.gradebook import gradebook_of
 from course_lib.people.marks import ClassMarks, marks_in
 from course_lib.people.roster import people_in
 
@@ -63,7 +62,7 @@ class Statistics:
 def statistics_of(course: Course, problem_set: str) -> tuple[Statistics, ClassMarks]:
     """The statistics of a problem set, and the marks they are of; CourseError where nothing was graded."""
     bank = load_bank(course.require_problem_set(problem_set))
-    with open_gradebook(open_workspace(course, course.root)) as gradebook:
+    with gradebook_of(course) as gradebook:
         people = people_in(gradebook)
         marks = marks_in(gradebook, course, problem_set)
         messages = _messages(gradebook, problem_set)
