@@ -238,13 +238,23 @@ def test_find_leaks_finds_where_the_course_lies(course: Course, private: Private
     ]
 
 
-def test_private_of_leaves_out_what_public_sources_hold(tmp_path: Path, private: Private) -> None:
+@pytest.mark.parametrize(
+    ("page", "shown"),
+    [
+        ("```{code-cell}\n:tags: [x]\ntotal = 0\n    %s\n```\n", True),
+        ("We write `%s` here.\n", False),
+        ("```{figure} a.png\n:alt: %s\n```\n", False),
+        ("```{code-cell}\nx = 1\n```\n\n<!-- %s -->\n\n```{code-cell}\nx = 2\n```\n", False),
+    ],
+)
+def test_private_of_leaves_out_what_cells_of_the_book_show(page: str, shown: bool, tmp_path: Path) -> None:
     course = make_course(tmp_path)
     (course.root / "book" / "en").mkdir(parents=True)
-    (course.root / "book" / "en" / "page.md").write_text(f"We write `{LINE}` here.\n", encoding="utf-8")
-    assert normal(LINE) in private.texts
-    assert normal(LINE) not in private_of(course).texts
-    assert normal(MISTAKE) in private_of(course).texts
+    (course.root / "book" / "en" / "page.md").write_text(page % LINE, encoding="utf-8")
+    private = private_of(course)
+    assert (normal(LINE) not in private.texts) is shown
+    assert normal(MISTAKE) in private.texts
+    assert bool(find_leaks(private, files_in(course.root / "book"))) is not shown
 
 
 def test_what_students_get_of_the_real_course_holds_no_leak() -> None:

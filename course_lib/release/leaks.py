@@ -1,7 +1,7 @@
 """The leak scan: reads what is about to be published as an attacker would, and looks for what must not be there.
 
 That is: lines of solutions, of mistakes and of everything else that a bank computes; hidden cells; model answers and
-rubrics; the course's secret. Lines that stand in the course's public sources as well do not count.
+rubrics; the course's secret. Lines of code that the library or a cell of the book holds as well do not count.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ from course_lib.release.unwrap import Unreadable, encoded, members, normal, view
 
 # Shorter lines (`return 2 * x`) stand everywhere and say nothing. A power of two: see _Finder.
 SHORTEST = 16
-PUBLIC = ("book/**/*.md", "book/**/*.py")
 FORBIDDEN_NAMES = re.compile(
     r"(^|/)(tasks\.py|([^/]*[^a-z/])?solutions?([^a-z/][^/]*)?|gradebook\.db[^/]*|secret|\.env|[^/]*\.pyc|"
     r"\.git|\.course|\.ipynb_checkpoints|submitted|autograded|feedback)(?=/|$)",
@@ -36,6 +35,7 @@ FORBIDDEN_NAMES = re.compile(
 )
 MARKERS = re.compile(r"(BEGIN|END)\s+(SOLUTION|HIDDEN\s+TESTS|MARK\s+SCHEME)", re.IGNORECASE)
 DEEPEST = 8  # archives in archives, and what is encoded in them
+CELL = re.compile(r"^```\{code-cell\}.*?^```$", re.DOTALL | re.MULTILINE)
 SOLUTION = re.compile(r"### BEGIN SOLUTION.*?### END SOLUTION", re.DOTALL)
 KEPT_METADATA = {"nbgrader", "deletable", "editable"}
 
@@ -60,7 +60,7 @@ class Private:
 
 
 def private_of(course: Course) -> Private:
-    """What is private in a course: all that its banks hold, but for lines that its public sources hold as well."""
+    """What is private in a course: all that its banks hold, but for lines of code that it publishes as well."""
     found: dict[str, str] = {}
     stubs = []
     for name in course.problem_sets:
@@ -143,10 +143,14 @@ def _long_ones(pieces: Iterable[str], kind: str) -> Iterator[tuple[str, str]]:
 
 
 def _public(course: Course) -> Iterator[str]:
-    """The sources that are published: the library that runs, which goes into every kit, and the book."""
-    library = Path(course_lib.__file__).parent
-    for path in (*library.rglob("*.py"), *(path for each in PUBLIC for path in course.root.glob(each))):
+    """Code that is published: the library that runs, which goes into every kit, and the cells of the book.
+
+    Not the book's prose: what stands in an alternative text or a comment there was not meant to be read.
+    """
+    for path in Path(course_lib.__file__).parent.rglob("*.py"):
         yield path.read_text(encoding="utf-8", errors="replace")
+    for path in course.root.glob("book/**/*.md"):
+        yield from CELL.findall(path.read_text(encoding="utf-8", errors="replace"))
 
 
 def _forms(secret: bytes) -> Iterator[str]:
