@@ -278,6 +278,12 @@ def test_korean_chapter_calls_a_thing_by_one_name(path: Path) -> None:
     assert [line for line in text.split("\n") if SECOND_NAMES.search(line)] == []
 
 
+@pytest.mark.parametrize("path", sorted((ROOT / "solutions").glob("*/*.*")), ids=lambda path: path.name)
+def test_problem_set_calls_a_thing_as_the_chapters_do(path: Path) -> None:
+    lines = path.read_text(encoding="utf-8").split("\n")
+    assert [line for line in lines if "분산" in line or "내적" in line] == []
+
+
 @pytest.mark.parametrize("path", [path for path in CHAPTERS if path.stem == "api"], ids=_name)
 def test_api_shows_every_public_name_once(path: Path) -> None:
     lists = re.findall(r"^:::\{library\}\n(.*?)^:::$", path.read_text(encoding="utf-8"), re.M | re.S)

@@ -15,9 +15,9 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 TEXTS = ("book/ko/*.md", "book/figures/*.js", "solutions/*/*", "course_lib/**/*.py")
-AFTER_A_CONSONANT = set("은이을과")
+AFTER_A_CONSONANT = {*"은이을과", "으로"}
 # The word, what closes code or emphasis around it, and a particle that no other syllable follows.
-WORD = re.compile(r"([A-Za-z]{2,})[`*\"']{0,2} ?([은는이가을를과와])(?![가-힣])")
+WORD = re.compile(r"([A-Za-z]{2,})[`*\"']{0,2} ?([은는이가을를과와]|으로|로)(?![가-힣])")
 
 
 def test_an_english_word_takes_one_kind_of_particle() -> None:
@@ -31,6 +31,9 @@ def test_contradictions_finds_a_word_that_is_read_in_two_ways() -> None:
     assert contradictions(["shape는 그대로입니다. mask가", "`shape` 은 바뀝니다. mask는"]) == {
         "shape": {"는", "은"}
     }
+    assert contradictions(["shape으로 broadcast됩니다. shape는, 그리고 model은 model로"]) == {
+        "shape": {"으로", "는"}
+    }
 
 
 def contradictions(texts: Iterable[str]) -> dict[str, set[str]]:
@@ -39,9 +42,13 @@ def contradictions(texts: Iterable[str]) -> dict[str, set[str]]:
     for text in texts:
         for word, particle in WORD.findall(text):
             particles[word.lower()].add(particle)
-    return {
-        word: found for word, found in particles.items() if found & AFTER_A_CONSONANT not in (set(), found)
-    }
+    return {word: found for word, found in particles.items() if differ(found)}
+
+
+def differ(found: set[str]) -> bool:
+    """Whether the particles are of both kinds; 로 follows a vowel or ㄹ, so it is of neither, but is no 으로."""
+    sounds = found - {"로"}
+    return sounds & AFTER_A_CONSONANT not in (set(), sounds) or {"으로", "로"} <= found
 
 
 FORMULA = re.compile(r"(?<!\$)\$([^$]+)\$(은|는|이|가|을|를|과|와|으로|로)(?![가-힣])")

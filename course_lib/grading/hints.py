@@ -86,7 +86,7 @@ OUTPUT_TRANSPOSED = Text(
     "The output is transposed. One row a Query: (n_q, d_v).",
 )
 SCALED_BY_D_V = Text(
-    "√d_v 로 나누었습니다. 내적의 길이는 Query와 Key의 폭 d_k 입니다.",
+    "√d_v 로 나누었습니다. dot product의 길이는 Query와 Key의 폭 d_k 입니다.",
     "This divides by √d_v. The dot product is as long as Query and Key are wide: d_k.",
 )
 SCALED_TWICE = Text(

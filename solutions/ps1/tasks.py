@@ -116,7 +116,7 @@ SCORES = Task(
         Mistake(
             variant(scores, "already_scaled", ("(k, -1, -2)", "(k, -1, -2) / np.sqrt(q.shape[-1])")),
             Text(
-                "√d_k 로 이미 나누었습니다. Score는 나누기 전의 내적이고, scaling은 다음 단계입니다.",
+                "√d_k 로 이미 나누었습니다. Score는 나누기 전의 dot product이고, scaling은 다음 단계입니다.",
                 "This is divided by √d_k already. A score is the dot product itself; scaling is the next step.",
             ),
             everywhere(SCORE_PARTS),
@@ -124,7 +124,7 @@ SCORES = Task(
         Mistake(
             variant(scores, "elementwise_product", ("q @ np.swapaxes(k, -1, -2)", "q * k")),
             Text(
-                "원소별 곱입니다. Query와 Key의 모든 쌍에 대해 d_k 축을 따라 더한 내적이 필요합니다.",
+                "원소별 곱입니다. Query와 Key의 모든 쌍에 대해 d_k 축을 따라 더한 dot product가 필요합니다.",
                 "This multiplies entry by entry. Every pair of a Query and a Key needs a dot product, summed over d_k.",
             ),
             everywhere(SCORE_PARTS),
@@ -151,7 +151,7 @@ SCORES = Task(
         Mistake(
             cosine_similarity,
             Text(
-                "벡터의 길이로 나눈 cosine similarity입니다. 내적은 길이를 그대로 반영합니다.",
+                "벡터의 길이로 나눈 cosine similarity입니다. dot product는 길이를 그대로 반영합니다.",
                 "This is cosine similarity, divided by the vectors' lengths. A dot product keeps the lengths.",
             ),
             everywhere(SCORE_PARTS),
@@ -247,7 +247,7 @@ LOGIT_PARTS = (
 
 
 SCALED_BY_N_K = Text(
-    "Key의 수 √n_k 로 나누었습니다. 내적은 d_k 개의 곱을 더한 것이므로 √d_k 로 나눕니다.",
+    "Key의 수 √n_k 로 나누었습니다. dot product는 d_k 개의 곱을 더한 것이므로 √d_k 로 나눕니다.",
     "This divides by √n_k, the number of Keys. A dot product sums d_k products: divide by √d_k.",
 )
 

@@ -195,7 +195,7 @@ SCORE_VARIANCES = Task(
             "mean_taken_for_zero",
             ("(products - mean) ** 2", "products**2"),
             Text(
-                "평균을 빼지 않고 제곱의 평균을 구했습니다. 평균이 0 일 때만 분산과 같습니다.",
+                "평균을 빼지 않고 제곱의 평균을 구했습니다. 평균이 0 일 때만 variance와 같습니다.",
                 "These are mean squares, without the mean subtracted. They are the variance only where the mean is 0.",
             ),
         ),
@@ -237,7 +237,7 @@ SCORE_VARIANCES = Task(
         Mistake(
             variances_of_all_together,
             Text(
-                "모든 실험의 쌍을 한데 모았습니다. 분산은 실험마다, 곧 pairs 축(마지막에서 둘째)에서만 구합니다.",
+                "모든 실험의 쌍을 한데 모았습니다. variance는 실험마다, 곧 pairs 축(마지막에서 둘째)에서만 구합니다.",
                 "The pairs of all experiments are thrown together. Each experiment has its own variance, over the pairs "
                 "axis alone.",
             ),
@@ -308,7 +308,7 @@ SCORE_VARIANCES = Task(
         Mistake(
             variant(score_variances, "too_few_as_zero", ("np.nan)", "0.0)")),
             Text(
-                "쌍이 둘보다 적으면 분산을 알 수 없습니다. 0 은 '흩어지지 않는다'는 뜻이므로 np.nan 을 두세요.",
+                "쌍이 둘보다 적으면 variance를 알 수 없습니다. 0 은 '흩어지지 않는다'는 뜻이므로 np.nan 을 두세요.",
                 "With fewer than two pairs the variance is unknown. 0 would claim that nothing varies: put np.nan.",
             ),
             frozenset({"too_few"}),
@@ -364,7 +364,7 @@ SCORE_VARIANCES = Task(
                 "return np.stack([variance[..., 0], variance[..., 0] / q.shape[-1]])",
             ),
             Text(
-                "두 분산을 첫 축에 쌓았습니다. 마지막 축에 쌓아 (..., 2) 로 만드세요: np.stack(..., axis=-1).",
+                "두 variance를 첫 축에 쌓았습니다. 마지막 축에 쌓아 (..., 2) 로 만드세요: np.stack(..., axis=-1).",
                 "The two variances are stacked along the first axis. Stack them along the last, (..., 2): "
                 "np.stack(..., axis=-1).",
             ),
@@ -1766,11 +1766,11 @@ SCALE_IN_WORDS = Written(
     points=4,
     see="scaling.html#scaling-square-root",
     model_answer=Text(
-        "components가 독립이고 평균 0, 분산 1 이면 곱 q_i k_i 의 분산은 1 이고 서로 covariance가 없어, 내적의 분산은 그 합인 "
-        "d_k 이다. 상수 c 로 나누면 분산은 c² 으로 나뉘므로 분산을 1 로 만드는 것은 표준편차 √d_k 다. d_k 로 나누면 분산이 "
+        "components가 독립이고 평균 0, variance 1 이면 곱 q_i k_i 의 variance는 1 이고 서로 covariance가 없어, dot product의 variance는 그 합인 "
+        "d_k 이다. 상수 c 로 나누면 variance는 c² 으로 나뉘므로 variance를 1 로 만드는 것은 표준편차 √d_k 다. d_k 로 나누면 variance가 "
         "1/d_k 가 되어 d_k 가 클수록 logits가 서로 같아지고 weights가 고르게 펴진다. 나누지 않으면 차이가 커서 Softmax가 "
         "포화되고, p(1−p) 가 0 에 가까워 학습 신호가 약해진다. 이 결론은 initialization의 가정에서 나온 것이라 학습 뒤에 Q 와 "
-        "K 의 norm이나 분포가 달라지면 성립하지 않는다. 표준편차가 둘 다 두 배가 되면 나눈 score의 분산은 1 이 아니라 "
+        "K 의 norm이나 분포가 달라지면 성립하지 않는다. 표준편차가 둘 다 두 배가 되면 나눈 score의 variance는 1 이 아니라 "
         "2⁴ = 16 이다.",
         "With independent components of mean 0 and variance 1, each product q_i k_i has variance 1 and no covariance with "
         "the others, so the dot product's variance is their sum, d_k. Dividing by a constant c divides the variance by "
@@ -1782,7 +1782,7 @@ SCALE_IN_WORDS = Written(
     ),
     rubric=Text(
         "1점: 세 가정에서 Var(q·k) = d_k. 1점: c 로 나누면 c² 으로 나뉘므로 √d_k. 1점: d_k 로 나누거나 나누지 않을 때 weights와 "
-        "기울기에 일어나는 일 (둘 중 하나면 된다). 1점: 학습 중의 norm과 분포는 보장하지 않음, 그리고 그 예의 분산 16.",
+        "기울기에 일어나는 일 (둘 중 하나면 된다). 1점: 학습 중의 norm과 분포는 보장하지 않음, 그리고 그 예의 variance 16.",
         "1 point: Var(q·k) = d_k from the three assumptions. 1 point: dividing by c divides the variance by c², hence "
         "√d_k. 1 point: what happens to weights and slopes when dividing by d_k, or not at all (either is enough). "
         "1 point: norms and distributions during training are not guaranteed, and the variance 16 of the example.",

@@ -1290,7 +1290,7 @@ CONTROLLED_WEIGHTS = Task(
                 ),
             ),
             Text(
-                "QK norm을 쓸 때 √d_k 로 나누지 않았습니다. RMSNorm한 vector의 내적도 d_k 에 따라 커지므로 scaling은 남습니다.",
+                "QK norm을 쓸 때 √d_k 로 나누지 않았습니다. RMSNorm한 vector의 dot product도 d_k 에 따라 커지므로 scaling은 남습니다.",
                 "With QK norm the division by √d_k is dropped. Dot products of RMS-normed vectors grow with d_k still: scale them.",
             ),
             frozenset({"norm", "together", "zero"}),
@@ -1877,7 +1877,7 @@ MULTI_HEAD_ATTENTION = Task(
                 ("attention(q, k, v, mask)", "attention(q, k, v, mask, x.shape[-1] ** -0.5)"),
             ),
             Text(
-                "√d_model 로 나누었습니다. head 하나의 내적은 d_k 만큼 깁니다.",
+                "√d_model 로 나누었습니다. head 하나의 dot product는 d_k 만큼 깁니다.",
                 "This divides by √d_model. A head's dot product is d_k long.",
             ),
             everywhere(MODULE_PARTS) - {"extremes"},

@@ -2028,7 +2028,7 @@ RESIDUAL_BLOCK = Task(
         Mistake(
             variant(residual_block, "scaled_by_d_model", ("np.sqrt(w_k.shape[-1])", "np.sqrt(x.shape[-1])")),
             Text(
-                "√d_model 로 나누었습니다. 내적의 길이는 W_Q 와 W_K 를 지난 폭 d_k 입니다.",
+                "√d_model 로 나누었습니다. dot product의 길이는 W_Q 와 W_K 를 지난 폭 d_k 입니다.",
                 "This divides by √d_model. The dot product is as long as what leaves W_Q and W_K: d_k.",
             ),
             everywhere(STREAM_PARTS),
