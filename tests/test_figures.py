@@ -230,7 +230,7 @@ ON_PAPER = """figure => {
         controls: seen("input[type=range], button:not(.cell), select, summary, .answer-foot a").length,
     };
 }"""
-WITH_TABLE = {"attention-and-ffn", "blocks"}  # elsewhere the picture has its numbers
+WITH_TABLE = {"blocks"}  # elsewhere the picture has its numbers
 
 
 @pytest.mark.slow

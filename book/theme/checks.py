@@ -57,14 +57,14 @@ def _close(translator: HTML5Translator, node: markup) -> None:
         translator.body.append(f"</{node['element']}>")
 
 
-def _tag(element: str, *children: nodes.Node, classes: str = "", **attributes: str) -> markup:
+def tag(element: str, *children: nodes.Node, classes: str = "", **attributes: str) -> markup:
     ids = [attributes.pop("id")] if "id" in attributes else []
     names = {name.rstrip("_").replace("_", "-"): value for name, value in attributes.items()}
     return markup("", "", *children, element=element, classes=classes.split(), ids=ids, **{"with": names})
 
 
-def _words(element: str, text: str, **attributes: str) -> markup:
-    return _tag(element, nodes.Text(text), **attributes)
+def words(element: str, text: str, **attributes: str) -> markup:
+    return tag(element, nodes.Text(text), **attributes)
 
 
 class Part(SphinxDirective):
@@ -95,7 +95,7 @@ class _Check(SphinxDirective):
         kinds = [child["kind"] for child in parts]
         if "name" not in self.options or not question or not self.complete(kinds):
             raise self.error(f"This check lacks its name, its question or an answer: {self.options}, {kinds}")
-        check = _tag("course-check", *self.drawn(question, parts), classes=f"check {self.name}")
+        check = tag("course-check", *self.drawn(question, parts), classes=f"check {self.name}")
         self.add_name(check)
         return [check]
 
@@ -114,12 +114,12 @@ class Choice(_Check):
         options = [
             self._option(f"{name}-{place}", choice) for place, choice in enumerate(_moved(parts, name), 1)
         ]
-        return [_tag("fieldset", *_legend(question), *options), *_controls()]
+        return [tag("fieldset", *_legend(question), *options), *_controls()]
 
     def _option(self, identity: str, choice: part) -> markup:
-        button = _tag("input", type="radio", name=self.options["name"], id=identity)
-        return _tag(
-            "div", button, _tag("label", *choice.children, for_=identity), _feedback(choice), classes="option"
+        button = tag("input", type="radio", name=self.options["name"], id=identity)
+        return tag(
+            "div", button, tag("label", *choice.children, for_=identity), _feedback(choice), classes="option"
         )
 
 
@@ -135,18 +135,18 @@ class Number(_Check):
         identity, digits = f"{self.options['name']}-number", self.options.get("digits", 0)
         many = _("Your number, to %s decimals") % digits if digits > 1 else _("Your number, to one decimal")
         label = many if digits else _("Your number, a whole one")
-        field = _tag("input", type="text", inputmode="decimal", autocomplete="off", size="8", id=identity,
+        field = tag("input", type="text", inputmode="decimal", autocomplete="off", size="8", id=identity,
                      data_digits=str(digits))  # fmt: skip
-        asked = _tag("div", _words("label", label, for_=identity), field, classes="field")
-        answers = [_tag("div", *self._value(answer), _feedback(answer), classes="option") for answer in parts]
-        unread = _tag("div", _words("p", _("This is not a number yet.")), classes="unread")
-        folded = _tag("details", _words("summary", _("The answer")), *answers, unread)
-        return [_tag("fieldset", *_legend(question), asked), *_controls(), folded]
+        asked = tag("div", words("label", label, for_=identity), field, classes="field")
+        answers = [tag("div", *self._value(answer), _feedback(answer), classes="option") for answer in parts]
+        unread = tag("div", words("p", _("This is not a number yet.")), classes="unread")
+        folded = tag("details", words("summary", _("The answer")), *answers, unread)
+        return [tag("fieldset", *_legend(question), asked), *_controls(), folded]
 
     def _value(self, answer: part) -> list[nodes.Node]:
         if answer.children:
-            return [_tag("p", *answer.children, classes="value")]
-        return [_words("p", _("Any other number"), classes="other")]
+            return [tag("p", *answer.children, classes="value")]
+        return [words("p", _("Any other number"), classes="other")]
 
 
 class Open(_Check):
@@ -157,20 +157,20 @@ class Open(_Check):
 
     def drawn(self, question: list[nodes.Node], parts: list[part]) -> list[nodes.Node]:
         name = self.options["name"]
-        field = _tag("textarea", rows="3", id=f"{name}-text")
-        asked = _tag("div", _words("label", _("Your answer"), for_=f"{name}-text"), field, classes="field")
+        field = tag("textarea", rows="3", id=f"{name}-text")
+        asked = tag("div", words("label", _("Your answer"), for_=f"{name}-text"), field, classes="field")
         answer, marks = (piece["text"] for piece in parts)
         points = [point for item in marks for point in item.findall(nodes.list_item)]
         boxes = [self._box(f"{name}-{place}", point) for place, point in enumerate(points, 1)]
-        marked = _tag("fieldset", _words("legend", _("What your answer has")), *boxes, classes="marks")
-        count = _tag("p", classes="count", role="status")
-        folded = _tag("details", _words("summary", _("A model answer")), *answer, marked, count)
-        return [_tag("div", *question, classes="question"), asked, folded]
+        marked = tag("fieldset", words("legend", _("What your answer has")), *boxes, classes="marks")
+        count = tag("p", classes="count", role="status")
+        folded = tag("details", words("summary", _("A model answer")), *answer, marked, count)
+        return [tag("div", *question, classes="question"), asked, folded]
 
     def _box(self, identity: str, point: nodes.list_item) -> markup:
         text = [child for paragraph in point.children for child in paragraph.children]
-        box = _tag("input", type="checkbox", id=identity)
-        return _tag("div", box, _tag("label", *text, for_=identity), classes="option")
+        box = tag("input", type="checkbox", id=identity)
+        return tag("div", box, tag("label", *text, for_=identity), classes="option")
 
 
 def _moved(parts: list[part], name: str) -> list[part]:
@@ -182,16 +182,16 @@ def _moved(parts: list[part], name: str) -> list[part]:
 def _legend(question: list[nodes.Node]) -> list[nodes.Node]:
     """The first paragraph names the group; a table or an equation can't stand in its name and follows it."""
     first, *rest = question
-    return [_tag("legend", *first.children), *rest]
+    return [tag("legend", *first.children), *rest]
 
 
 def _controls() -> list[nodes.Node]:
     """The button that a script shows, and where it says what came out."""
-    button = _words("button", _("Check"), type="button", hidden="hidden")
-    return [button, _tag("div", role="status", classes="verdict")]
+    button = words("button", _("Check"), type="button", hidden="hidden")
+    return [button, tag("div", role="status", classes="verdict")]
 
 
 def _feedback(answer: part) -> markup:
     verdict = {"right": _("Right."), "wrong": _("Not this one.")}[answer["kind"]]
     said = nodes.paragraph("", "", nodes.strong(verdict, verdict))
-    return _tag("div", said, *answer["text"], classes=f"feedback {answer['kind']}")
+    return tag("div", said, *answer["text"], classes=f"feedback {answer['kind']}")

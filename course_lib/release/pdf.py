@@ -10,6 +10,8 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from pypdf import PdfReader
+
 from course_lib.course import Course, CourseError
 from course_lib.release.archive import source_date
 from course_lib.release.site import Edition, build_site, editions_of, failure_in, link_pdf, run_sphinx
@@ -32,6 +34,7 @@ DATE = re.compile(rb"(?<=Date \(D:)\d{14}[+-]\d\d'\d\d'(?=\))")
 # Links to where Sphinx had written the page: in print they would name folders of this machine, and lead nowhere.
 HERE = re.compile(r'href="[^":]*index\.html#')
 ELEMENT = re.compile(rb"(?<=\(node)\d{8}(?=\))")
+PLACE = re.compile(r'<span class="place" data-of="([^"]+)">')  # book/theme/paper.py
 LOCAL_FONT = re.compile(r'local\("[^"]*"\),?\s*')
 
 
@@ -70,9 +73,16 @@ def _print(course: Course, edition: Edition, browser: str) -> tuple[str, Path]:
             f"The PDF ({edition.language}) could not be made: {reason} The whole log is {edition.log}."
         )
     page = _prepare(folder)
-    target = edition.pdf
+    _to_paper(browser, page, edition.pdf)
+    _number_contents(page, edition.pdf)
+    _to_paper(browser, page, edition.pdf)
+    _settle(edition.pdf)
+    return edition.language, edition.pdf
+
+
+def _to_paper(browser: str, page: Path, target: Path) -> None:
     target.unlink(missing_ok=True)
-    command = [browser, *PRINT, f"--user-data-dir={folder / 'browser'}", f"--print-to-pdf={target}"]
+    command = [browser, *PRINT, f"--user-data-dir={page.parent / 'browser'}", f"--print-to-pdf={target}"]
     if hasattr(os, "geteuid") and os.geteuid() == 0:
         command.append("--no-sandbox")  # Chromium refuses its sandbox to root; the page is our own
     done = subprocess.run(
@@ -83,8 +93,19 @@ def _print(course: Course, edition: Edition, browser: str) -> tuple[str, Path]:
         raise CourseError(
             f"{browser} printed no PDF of {page}; it said: {said}. Open that page in it to see why."
         )
-    _settle(target)
-    return edition.language, target
+
+
+def _number_contents(page: Path, printed: Path) -> None:
+    """Writes into the list of chapters on which sheet each begins, which is known once they are printed."""
+    book = PdfReader(printed)
+    sheets = {
+        name: book.get_destination_page_number(place) for name, place in book.named_destinations.items()
+    }
+
+    def with_number(place: re.Match[str]) -> str:
+        return f"{place[0]}{(sheets[f'/{place[1]}'] or 0) + 1}"
+
+    page.write_text(PLACE.sub(with_number, page.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 def _settle(pdf: Path) -> None:
