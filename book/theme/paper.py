@@ -69,6 +69,7 @@ def _answer_apart(check: markup, place: int) -> markup:
     )
     (asked if asked["element"] == "legend" else asked[0]).insert(0, _number(place))
     folded = next((node for node in check.findall(markup) if node["element"] == "details"), None)
+    computed = check.next_node(descend=False, siblings=True)
     options = [node for node in check.findall(markup) if _is(node, "option")]
     if folded is None:
         answers = [
@@ -77,6 +78,9 @@ def _answer_apart(check: markup, place: int) -> markup:
     else:
         folded.parent.remove(folded)
         answers = [node for node in folded.children[1:] if UNSAID.isdisjoint(node["classes"])]
+    if isinstance(computed, nodes.container) and "hide_mode" in computed:
+        computed.parent.remove(computed)
+        answers.append(computed)
     return tag("div", _number(place), *answers, classes="answer-to")
 
 

@@ -34,6 +34,8 @@ DATE = re.compile(rb"(?<=Date \(D:)\d{14}[+-]\d\d'\d\d'(?=\))")
 # Links to where Sphinx had written the page: in print they would name folders of this machine, and lead nowhere.
 HERE = re.compile(r'href="[^":]*index\.html#')
 ELEMENT = re.compile(rb"(?<=\(node)\d{8}(?=\))")
+# A heading that Chromium moved overleaf stands twice in its title of the outline, which is plain or hexadecimal.
+TWICE = re.compile(rb"(/Title (?:\(|<FEFF))([^()<>\n]+)\2([)>])")
 PLACE = re.compile(r'<span class="place" data-of="([^"]+)">')  # book/theme/paper.py
 LOCAL_FONT = re.compile(r'local\("[^"]*"\),?\s*')
 
@@ -105,17 +107,21 @@ def _number_contents(page: Path, printed: Path) -> None:
     def with_number(place: re.Match[str]) -> str:
         return f"{place[0]}{(sheets[f'/{place[1]}'] or 0) + 1}"
 
-    page.write_text(PLACE.sub(with_number, page.read_text(encoding="utf-8")), encoding="utf-8")
+    text = PLACE.sub(with_number, page.read_text(encoding="utf-8"))
+    page.write_text(text, encoding="utf-8", newline="\n")
 
 
 def _settle(pdf: Path) -> None:
-    """Where SOURCE_DATE_EPOCH is set: its date for the time of printing, and elements counted from one.
+    """Titles once each; and where SOURCE_DATE_EPOCH is set, its date for the time of printing, and elements counted
+    from one.
 
     Chromium numbers them by what its process has seen before. As many letters as there were, so nothing moves.
     """
+    text = TWICE.sub(lambda title: b"".join(title.groups()).ljust(len(title[0])), pdf.read_bytes())
+    pdf.write_bytes(text)
     if date := source_date():
         stamp = time.strftime("%Y%m%d%H%M%S+00'00'", date).encode()
-        text = DATE.sub(stamp, pdf.read_bytes())
+        text = DATE.sub(stamp, text)
         places = {number: place for place, number in enumerate(sorted(set(ELEMENT.findall(text))), start=1)}
         pdf.write_bytes(ELEMENT.sub(lambda match: b"%08d" % places[match[0]], text))
 
@@ -127,6 +133,7 @@ def _prepare(folder: Path) -> Path:
         # Sphinx writes it into the root document's folder, with addresses as if it lay here.
         shutil.move(written, page)
     text = re.sub(r"<details(?! open)", "<details open", page.read_text(encoding="utf-8"))
+    text = text.replace("<figure ", '<figure role="group" ')  # its picture alone is a figure that has a text
     page.write_text(HERE.sub('href="#', text), encoding="utf-8", newline="\n")
     styles = folder / "_static" / "book.css"
     # A system's own font may be one that Chromium can only print as pictures of letters.
