@@ -23,7 +23,7 @@ from course_lib.masks import Align, Window, band
 from course_lib.score_control import soft_cap
 
 # A block is 64 Queries against 2048 Keys: half a MiB in float32, so that it fits a core's own cache.
-_QUERIES, _KEYS = 64, 2048
+QUERIES, KEYS = 64, 2048
 # BLAS takes a product of so many multiplications in the calling thread. Of larger ones it makes threads of its
 # own, one product at a time, which stand in the way of ours.
 _SMALL_PRODUCT = 2**18
@@ -59,12 +59,12 @@ def attention_in_blocks(
 
     def fill(strip: tuple[tuple[int, ...], int]) -> None:
         entry, first = strip
-        rows = slice(first, min(first + _QUERIES, n_q))
+        rows = slice(first, min(first + QUERIES, n_q))
         visible = _Visible(n_k, left, right, rows, None if mask is None else mask[entry][rows])
         sums = _sums(q[entry][rows], keys[entry], values[entry], visible, scale, softcap)
         output[entry][rows] = _quotient(sums, d_v)
 
-    strips = product(np.ndindex(batch), range(0, n_q, _QUERIES))
+    strips = product(np.ndindex(batch), range(0, n_q, QUERIES))
     _for_each(fill, strips, threads=_threads() if math.prod(batch) * n_q * n_k >= _WORTH_THREADS else 1)
     return output
 
@@ -120,7 +120,7 @@ class _Visible:
         """Tiles of `width` Keys, a block at a time; those that no Query of the strip may see are left out."""
         first = max(self.rows.start + self.left, 0) // width
         last = -(-min(self.rows.stop + self.right, self.n_k) // width)
-        step = _KEYS // width
+        step = KEYS // width
         return (slice(at, min(at + step, last)) for at in range(first, last, step))
 
     @quiet
@@ -165,8 +165,8 @@ def _band(n_q: int, n_k: int, causal: bool, align: Align, window: Window | None)
 
 def _tile_width(depth: int) -> int:
     """Keys in a tile, a power of 2: as many as keep a product with the strip small."""
-    most = _SMALL_PRODUCT // (_QUERIES * max(depth, 1))
-    return min(1 << max(most.bit_length() - 1, 3), _KEYS)
+    most = _SMALL_PRODUCT // (QUERIES * max(depth, 1))
+    return min(1 << max(most.bit_length() - 1, 3), KEYS)
 
 
 def _key_tiles(k: Array, width: int) -> Array:

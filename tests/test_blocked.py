@@ -28,8 +28,8 @@ def real_blocks() -> None:
 def small_blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """4 Queries against two tiles of 8 Keys, so that small inputs have whole blocks and rests of all kinds."""
     if "real_blocks" not in request.fixturenames:
-        monkeypatch.setattr(blocked, "_QUERIES", 4)
-        monkeypatch.setattr(blocked, "_KEYS", 16)
+        monkeypatch.setattr(blocked, "QUERIES", 4)
+        monkeypatch.setattr(blocked, "KEYS", 16)
         monkeypatch.setattr(blocked, "_SMALL_PRODUCT", 1)
 
 

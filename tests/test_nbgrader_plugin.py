@@ -13,7 +13,7 @@ import pytest
 from mini import cell_of, hand_in, released_course
 
 from course_lib.course import Course, find_course
-from course_lib.grading import bubblewrap, rooms
+from course_lib.grading import bubblewrap
 from course_lib.grading.nbgrader_plugin import _without_marks
 from course_lib.grading.notebook import read_notebook
 from course_lib.grading.run import grade
@@ -131,7 +131,7 @@ def test_autograde_refuses_without_walls(
     from course_lib.grading.nbgrader_plugin import install
 
     def missing() -> str:
-        raise rooms.RoomError("bubblewrap is missing")
+        raise bubblewrap.RoomError("bubblewrap is missing")
 
     monkeypatch.setattr(bubblewrap, "find_bwrap", missing)
     hand_in(course, tmp_path / "submitted", "student-001", double_solution=DOUBLE)

@@ -25,10 +25,12 @@ from attack_suite import processes_below
 from course_lib.checks import PLAIN, Outcome, Text, Way
 from course_lib.grading import bubblewrap
 from course_lib.grading.bank import Bank, Mistake, Part, Task
+from course_lib.grading.bubblewrap import RoomError
 from course_lib.grading.examiner import Exam, Limits, examine
 from course_lib.grading.notebook import new_cell, new_notebook
 from course_lib.grading.plain import error_name, picture, plain_line, plain_text, type_name
-from course_lib.grading.rooms import Call, Ended, Lost, Room, RoomError, Seat, TooLong, TooMuch
+from course_lib.grading.rooms import Room
+from course_lib.grading.seats import Call, Ended, Lost, Seat, TooLong, TooMuch
 from course_lib.grading.student_room.place import Limits as RoomLimits
 from course_lib.grading.usage import _bytes
 from course_lib.grading.verdicts import LIMITS, Verdict, read_verdicts

@@ -203,7 +203,7 @@ def _blocks(*, keys: int, block: int, step: int, seed: int, n: int) -> Iterator[
         output = course_lib.attention(np.ones((1, 1)), logits[seen, None], v[seen], scale=1.0)[0]
         yield str(place + 1), [highest, float(np.exp(before - highest)), total, *output.tolist()]
         before = highest
-    in_block = min(n, course_lib.blocked._QUERIES) * (min(n, course_lib.blocked._KEYS) + 2 + 64) * 4
+    in_block = min(n, course_lib.blocked.QUERIES) * (min(n, course_lib.blocked.KEYS) + 2 + 64) * 4
     yield MEMORY[0][0], [n * n * 4 / 1e6]
     yield MEMORY[1][0], [in_block / 1e6]
 

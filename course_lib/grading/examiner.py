@@ -28,7 +28,8 @@ from course_lib.checks import (
 from course_lib.grading.bank import Bank, Task, hidden_cases
 from course_lib.grading.outputs import Outputs, error_output, graded_outputs
 from course_lib.grading.plain import type_name
-from course_lib.grading.rooms import Call, Ended, Lost, Room, Seat, TooLong, TooMuch
+from course_lib.grading.rooms import Room
+from course_lib.grading.seats import Call, Ended, Lost, Seat, TooLong, TooMuch
 from course_lib.grading.self_contained import is_self_contained
 from course_lib.grading.usage import Usage
 from course_lib.grading.verdicts import LIMITS

@@ -27,9 +27,10 @@ import numpy as np
 import course_lib
 from course_lib.course import Course
 from course_lib.grading.bank import load_bank_text
+from course_lib.grading.bubblewrap import RoomError
 from course_lib.grading.examiner import Exam, Limits, examine
 from course_lib.grading.notebook import packed, unpacked
-from course_lib.grading.rooms import Room, RoomError
+from course_lib.grading.rooms import Room
 from course_lib.grading.secret import secret_of
 from course_lib.grading.verdicts import Verdict, limits_hit, read_verdicts
 
