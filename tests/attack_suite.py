@@ -22,8 +22,8 @@ from mini import cell_of, snapshot
 from course_lib.course import Course
 from course_lib.grading.bank import hidden_cases, load_bank
 from course_lib.grading.examiner import Exam, Limits, examine
-from course_lib.grading.intake import repair
 from course_lib.grading.notebook import new_cell, read_notebook, text_of, write_notebook
+from course_lib.grading.repair import repair
 from course_lib.grading.rooms import Room
 from course_lib.grading.student_room.place import Limits as RoomLimits
 from course_lib.grading.verdicts import Verdict, read_verdicts

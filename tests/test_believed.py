@@ -36,8 +36,9 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Course]:
 @pytest.fixture(scope="module")
 def unit(course: Course, tmp_path_factory: pytest.TempPathFactory) -> Unit:
     """What a run sends of a submission whose cells put out text, a picture and an error."""
-    from course_lib.grading.intake import parse_submission, repair
+    from course_lib.grading.intake import parse_submission
     from course_lib.grading.notebook import packed, read_notebook
+    from course_lib.grading.repair import repair
 
     answers = {**ANSWERS, "double_solution": f"{ANSWERS['double_solution']}\n{SHOWS}"}
     path = hand_in(course, tmp_path_factory.mktemp("in"), "student-001", **answers)

@@ -17,9 +17,10 @@ from mini import hand_in, released_course
 from submission_case import Case
 
 from course_lib.course import Course
-from course_lib.grading.intake import MAX_BYTES, Missing, Unreadable, repair, stage, submissions_in
+from course_lib.grading.intake import MAX_BYTES, Missing, Unreadable, stage, submissions_in
 from course_lib.grading.intake import parse_submission as parse
 from course_lib.grading.notebook import read_notebook, text_of
+from course_lib.grading.repair import repair
 from course_lib.grading.run import grade
 
 SEED, COUNT = 20_270_301, 2_200

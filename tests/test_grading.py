@@ -17,8 +17,9 @@ import course_lib.grading.run as run
 import course_lib.grading.worker as worker
 from course_lib.course import Course, CourseError, find_course
 from course_lib.grading.bank import load_bank
-from course_lib.grading.intake import Missing, Submission, Unreadable, collect, repair, stage, submissions_in
+from course_lib.grading.intake import Missing, Submission, Unreadable, collect, stage, submissions_in
 from course_lib.grading.notebook import new_cell, new_notebook, packed, read_notebook, write_notebook
+from course_lib.grading.repair import repair
 from course_lib.grading.report import Item, Report, StudentReport, require_writable, write_json
 from course_lib.grading.run import grade
 from course_lib.grading.sample import sample_class, source_as

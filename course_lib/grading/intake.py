@@ -18,10 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from course_lib.course import SETTINGS_FILE, CourseError
-from course_lib.grading.foreign_notebook import parse_notebook, with_ids
-from course_lib.grading.notebook import new_cell, write_notebook
+from course_lib.grading.foreign_notebook import parse_notebook
+from course_lib.grading.notebook import write_notebook
 from course_lib.grading.plain import printable
 from course_lib.grading.receipts import RECEIPT, stamp
+from course_lib.grading.repair import grade_id, repair
 
 # A notebook without its outputs has some hundred KB; with figures, a few MB.
 MAX_BYTES = 32 * 2**20
@@ -200,56 +201,6 @@ def parse_submission(name: str, content: bytes) -> Any:
         raise Unreadable(f"{name} is not a valid notebook: {reason}; hand it in again") from error
 
 
-def repair(notebook: Any, released: Any) -> Any:
-    """The submitted notebook with each graded cell of `released` in it once, at a place where it sees its answer.
-
-    Answers keep their place; where one was copied, the last copy counts. Checks and graded cells are those of
-    `released`, where they stood, but never before their answer. Tags are dropped: one of them skips a cell.
-    """
-    ours = {_id(cell): cell for cell in released.cells if _id(cell)}
-    by_id = {cell.id: name for name, cell in ours.items()}
-    kept: list[Any] = []
-    # By a cell's id: the index in `kept` of the answer, or of what a locked cell came after.
-    stood: dict[str, int] = {}
-    for cell in notebook.cells:
-        name = _id(cell) or _by_its_own_id(cell, ours, by_id)
-        is_answer = name in ours and ours[name].metadata.nbgrader.solution
-        if not is_answer and name in ours:
-            stood.setdefault(name, len(kept) - 1)
-            continue
-        cell.metadata.pop("nbgrader", None)
-        cell.metadata.pop("tags", None)
-        if is_answer:
-            cell = _of_kind(cell, ours[name].cell_type)
-            stood[name] = len(kept)
-        kept.append(cell)
-    notebook.cells = _merge(kept, stood, ours)
-    return with_ids(notebook)
-
-
-def _of_kind(cell: Any, kind: str) -> Any:
-    """The cell, made a cell of code or of words where it was another."""
-    return cell if cell.cell_type == kind else new_cell(kind, cell.id, cell.source, {})
-
-
-def _merge(kept: list[Any], stood: dict[str, int], ours: dict[str, Any]) -> list[Any]:
-    """The student's cells with the answers among them marked, and our cells behind them."""
-    behind: dict[int, list[Any]] = {}
-    answer = -1
-    for name, cell in ours.items():
-        if cell.metadata.nbgrader.solution:
-            answer = stood.get(name, len(kept) - 1)
-            if name in stood:
-                kept[answer].metadata["nbgrader"] = cell.metadata.nbgrader
-            if name in stood or cell.cell_type == "code":
-                continue  # an answer in code may stand in any cell; one in words needs its own to be marked
-        behind.setdefault(max(answer, stood.get(name, -1)), []).append(type(cell)(cell))
-    merged = behind.get(-1, [])
-    for index, cell in enumerate(kept):
-        merged += [cell, *behind.get(index, [])]
-    return merged
-
-
 def _choose(submission: Submission, problem_set: str, graded: set[str]) -> Path:
     """The one notebook of a submission that holds the problem set."""
     complaint = _complaint(submission)
@@ -306,26 +257,13 @@ def _among(notebooks: list[Path], problem_set: str, graded: set[str]) -> Path:
 def _holds(path: Path, graded: set[str]) -> bool:
     try:
         cells = parse_submission(path.name, _read(path)).cells
-        return bool(graded & {name for cell in cells for name in (_id(cell), cell.id)})
+        return bool(graded & {name for cell in cells for name in (grade_id(cell), cell.id)})
     except Unreadable:
         return False
 
 
 def _graded_ids(released: Any) -> set[str]:
-    return {_id(cell) for cell in released.cells if _id(cell)}
-
-
-def _id(cell: Any) -> str:
-    """The cell's id in nbgrader's metadata; empty where there is none, or something else in its place."""
-    metadata = cell.metadata.get("nbgrader", {})
-    name = metadata.get("grade_id", "") if isinstance(metadata, dict) else ""
-    return name if isinstance(name, str) else ""
-
-
-def _by_its_own_id(cell: Any, ours: dict[str, Any], by_id: dict[str, str]) -> str:
-    """The name of a cell that has lost nbgrader's metadata, as some editors drop it, but kept its id."""
-    name = by_id.get(cell.get("id"), "")
-    return name if name and cell.cell_type == ours[name].cell_type else ""
+    return {grade_id(cell) for cell in released.cells if grade_id(cell)}
 
 
 def _named(folder: Path, name: str) -> Path | None:

@@ -26,12 +26,12 @@ from course_lib.grading.intake import (
     is_of_a_student,
     parse_submission,
     refusal,
-    repair,
     submissions_in,
 )
 from course_lib.grading.notebook import packed, read_notebook
 from course_lib.grading.receipts import stamp
 from course_lib.grading.recorder import Entry, Recorder, Result
+from course_lib.grading.repair import repair
 from course_lib.grading.report import Item, Report, Status, StudentReport
 from course_lib.grading.stamps import doubt
 from course_lib.grading.worker import Examined, NoRoom, OtherLibrary, Paper, Unit, paper_of
