@@ -63,6 +63,10 @@ class Course:
         """The derived folders `source` and `release` in nbgrader's layout."""
         return self.build / "nbgrader"
 
+    def released(self, problem_set: str) -> Path:
+        """The notebook of a released set as students got it, in all its languages."""
+        return self.nbgrader / "release" / problem_set / f"{problem_set}.ipynb"
+
     @property
     def problem_sets(self) -> list[str]:
         return sorted(tasks.parent.name for tasks in self.solutions.glob("*/tasks.py"))

@@ -44,7 +44,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
 
 @pytest.fixture(scope="module")
 def released(course: Course) -> Any:
-    return read_notebook(course.nbgrader / "release" / "mini" / "mini.ipynb")
+    return read_notebook(course.released("mini"))
 
 
 @pytest.fixture

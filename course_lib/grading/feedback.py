@@ -96,7 +96,7 @@ def _say_what_is_not_read(
     place: Workspace, problem_set: str, graded: set[str]
 ) -> tuple[int, tuple[str, ...]]:
     """Pages that say that a submission can't be read: how many of them are new, and who has no page at all."""
-    released = read_notebook(place.course.nbgrader / "release" / problem_set / f"{problem_set}.ipynb")
+    released = read_notebook(place.course.released(problem_set))
     pages, without = 0, []
     with contextlib.suppress(CourseError), tempfile.TemporaryDirectory() as scratch:
         for submission in submissions_in(place.submitted, problem_set):

@@ -99,7 +99,7 @@ class RoomExporter(NotebookExporter):
         course.require_problem_set(name)
         self._refused: dict[str, str] = {}
         self._scratch = tempfile.TemporaryDirectory()
-        self._released = read_notebook(course.nbgrader / "release" / name / f"{name}.ipynb")
+        self._released = read_notebook(course.released(name))
         with Gradebook(directory.db_url) as gradebook:
             lateness.write_deadlines(gradebook.db, course, name)
             receipts = read_receipts(gradebook, name)

@@ -305,7 +305,7 @@ def _refusal(reason: Exception) -> tuple[Status, str]:
 def _released(workspace: Workspace, problem_set: str) -> Any:
     """The notebook as students got it; CourseError where there is none."""
     workspace.source(problem_set)
-    return read_notebook(workspace.course.nbgrader / "release" / problem_set / f"{problem_set}.ipynb")
+    return read_notebook(workspace.course.released(problem_set))
 
 
 def _marked(notebook: Any) -> list[Any]:
@@ -360,6 +360,6 @@ def _digest(handed_in: HandedIn) -> str:
 
 def _digest_of_surroundings(workspace: Workspace, problem_set: str, paper: Paper) -> str:
     """A digest of all that marks depend on besides the submission: release, tasks, library, secret, versions."""
-    released = workspace.course.nbgrader / "release" / problem_set / f"{problem_set}.ipynb"
+    released = workspace.course.released(problem_set)
     parts = [released.read_bytes(), paper.digest.encode(), platform.python_version().encode()]
     return hashlib.sha256(b"\0".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()

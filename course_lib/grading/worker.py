@@ -98,7 +98,7 @@ class Examined:
 
 def paper_of(course: Course, problem_set: str, *, walls: bool = True) -> Paper:
     """The paper of a released problem set."""
-    released = course.nbgrader / "release" / problem_set
+    released = course.released(problem_set).parent
     return Paper(
         problem_set=problem_set,
         tasks=(course.solutions / problem_set / "tasks.py").read_text(encoding="utf-8"),

@@ -113,7 +113,7 @@ def _students(gradebook: Any, problem_set: str, points: dict[str, float]) -> dic
 
 
 def _order(course: Course, problem_set: str) -> dict[str, int]:
-    path = course.nbgrader / "release" / problem_set / f"{problem_set}.ipynb"
+    path = course.released(problem_set)
     if not path.is_file():
         return {}
     cells = read_notebook(path).cells

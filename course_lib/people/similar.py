@@ -70,7 +70,7 @@ def similar_in(
     paths = sorted(place.root.glob(f"autograded/*/{problem_set}/{problem_set}.ipynb"))
     if not paths:
         raise CourseError(f"{problem_set} has not been graded here. Run: course grade {problem_set}")
-    released = read_notebook(course.nbgrader / "release" / problem_set / f"{problem_set}.ipynb")
+    released = read_notebook(course.released(problem_set))
     given = {cell.source for cell in released.cells}
     known = fingerprints(cell.source for cell in released.cells if cell.cell_type == "code")
     answers: dict[str, dict[str, str]] = {}
