@@ -5,13 +5,12 @@ comparison serves the check in the notebook (`load`) and the hidden one at gradi
 """
 
 from course_lib.checks.calling import ForbiddenCall, TooMuchMemory, call
-from course_lib.checks.case_file import LIBRARY, CaseFile, load_cases, read_cases, save_cases
+from course_lib.checks.case_file import load_cases, read_cases, save_cases
 from course_lib.checks.cases import (
     NOT_CALLABLE,
     NOT_DEFINED,
     PLAIN,
     RETURNED,
-    WRONG_SIGNATURE,
     Case,
     Function,
     Inputs,
@@ -27,14 +26,11 @@ from course_lib.checks.judging import PartVerdict, Verdict, agree, beginning_of,
 from course_lib.checks.wording import report
 
 __all__ = [
-    "LIBRARY",
     "NOT_CALLABLE",
     "NOT_DEFINED",
     "PLAIN",
     "RETURNED",
-    "WRONG_SIGNATURE",
     "Case",
-    "CaseFile",
     "Checker",
     "ForbiddenCall",
     "Function",
