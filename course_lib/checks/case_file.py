@@ -97,15 +97,6 @@ def _tasks_of(described: dict[str, Any], arrays: dict[str, np.ndarray]) -> tuple
 
 
 def _describe(task: TaskCases, pack: Callable[[Any], Any]) -> dict[str, Any]:
-    def outcome(given: Outcome, values: Sequence[np.ndarray]) -> dict[str, Any]:
-        first, *more = [*map(pack, values)] or [pack(None)]
-        described = {"value": first, "error": given.error, "changed": given.changed}
-        described |= {"message": beginning} if (beginning := beginning_of(given)) else {}
-        return {**described, "more": more} if more else described
-
-    def mistake(given: Outcome, right: Outcome) -> dict[str, Any]:
-        return outcome(given, [_short(value, right.values, task) for value in given.values])
-
     return {
         "name": task.name,
         "signature": task.signature,
@@ -118,16 +109,31 @@ def _describe(task: TaskCases, pack: Callable[[Any], Any]) -> dict[str, Any]:
         **({"forbidden": list(task.forbidden)} if task.forbidden else {}),
         **({"memory": task.memory} if task.memory is not None else {}),
         **({"site": task.site} if task.site else {}),
-        "cases": [
-            {
-                "part": case.part,
-                "inputs": [[name, pack(value)] for name, value in case.inputs.items()],
-                "right": outcome(case.right, case.right.values),
-                "mistakes": [[name, mistake(given, case.right)] for name, given in case.mistakes.items()],
-            }
-            for case in task.cases
-        ],
+        "cases": [_describe_case(task, case, pack) for case in task.cases],
     }
+
+
+def _describe_case(task: TaskCases, case: Case, pack: Callable[[Any], Any]) -> dict[str, Any]:
+    mistakes = {
+        name: (given, [_short(value, case.right.values, task) for value in given.values])
+        for name, given in case.mistakes.items()
+    }
+    return {
+        "part": case.part,
+        "inputs": [[name, pack(value)] for name, value in case.inputs.items()],
+        "right": _describe_outcome(case.right, case.right.values, pack),
+        "mistakes": [[name, _describe_outcome(*given, pack)] for name, given in mistakes.items()],
+    }
+
+
+def _describe_outcome(
+    given: Outcome, values: Iterable[np.ndarray], pack: Callable[[Any], Any]
+) -> dict[str, Any]:
+    """The outcome, with these values in the place of its own."""
+    first, *more = [*map(pack, values)] or [pack(None)]
+    described = {"value": first, "error": given.error, "changed": given.changed}
+    described |= {"message": beginning} if (beginning := beginning_of(given)) else {}
+    return {**described, "more": more} if more else described
 
 
 def _short(value: np.ndarray, right: Iterable[np.ndarray], task: TaskCases) -> np.ndarray:
@@ -144,21 +150,6 @@ def _short(value: np.ndarray, right: Iterable[np.ndarray], task: TaskCases) -> n
 
 
 def _restore(task: dict[str, Any], arrays: dict[str, np.ndarray]) -> TaskCases:
-    def unpack(packed: dict[str, Any]) -> Any:
-        if "array" not in packed:
-            return packed["value"]
-        name, start, shape = packed["array"]
-        return arrays[name][start : start + math.prod(shape)].reshape(shape)
-
-    def outcome(given: dict[str, Any]) -> Outcome:
-        return Outcome(
-            value=unpack(given["value"]),
-            error=given["error"],
-            changed=given["changed"],
-            message=given.get("message", ""),
-            more=tuple(unpack(value) for value in given.get("more", [])),
-        )
-
     rtol, atol = task["tolerance"]
     return TaskCases(
         name=task["name"],
@@ -173,13 +164,31 @@ def _restore(task: dict[str, Any], arrays: dict[str, np.ndarray]) -> TaskCases:
         forbidden=tuple(task.get("forbidden", [])),
         memory=task.get("memory"),
         site=task.get("site", ""),
-        cases=tuple(
-            Case(
-                part=case["part"],
-                inputs={name: unpack(value) for name, value in case["inputs"]},
-                right=outcome(case["right"]),
-                mistakes={name: outcome(given) for name, given in case["mistakes"]},
-            )
-            for case in task["cases"]
-        ),
+        cases=tuple(_restore_case(case, arrays) for case in task["cases"]),
     )
+
+
+def _restore_case(case: dict[str, Any], arrays: dict[str, np.ndarray]) -> Case:
+    return Case(
+        part=case["part"],
+        inputs={name: _unpack(value, arrays) for name, value in case["inputs"]},
+        right=_restore_outcome(case["right"], arrays),
+        mistakes={name: _restore_outcome(given, arrays) for name, given in case["mistakes"]},
+    )
+
+
+def _restore_outcome(given: dict[str, Any], arrays: dict[str, np.ndarray]) -> Outcome:
+    return Outcome(
+        value=_unpack(given["value"], arrays),
+        error=given["error"],
+        changed=given["changed"],
+        message=given.get("message", ""),
+        more=tuple(_unpack(value, arrays) for value in given.get("more", [])),
+    )
+
+
+def _unpack(packed: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
+    if "array" not in packed:
+        return packed["value"]
+    name, start, shape = packed["array"]
+    return arrays[name][start : start + math.prod(shape)].reshape(shape)

@@ -59,18 +59,8 @@ def export_marks(
         for one in sets:
             for person in people:
                 one.students.setdefault(person.id, Marks(dict.fromkeys(one.points, 0.0)))
-    writing = _Writing(people, sets, column)
-    unknown: tuple[str, ...] = ()
-    if into is not None:
-        rows, unknown = writing.into(read_table(into), to)
-    else:
-        rows = {"canvas": writing.canvas, "moodle": writing.moodle}.get(to, writing.everything)()
-    if to == "xlsx":
-        write_private(out, lambda draft: _write_workbook(rows, draft))
-    else:
-        # A spreadsheet takes a file without the mark for one in its own country's encoding; LMSs want none.
-        encoding = "utf-8-sig" if to == "csv" else "utf-8"
-        write_private(out, lambda draft: draft.write_bytes(csv_text(rows).encode(encoding)))
+    rows, unknown = _rows(_Writing(people, sets, column), to, into)
+    _write(rows, to, out)
     remember(course, out, into)
     return Exported(
         len(people),
@@ -78,6 +68,22 @@ def export_marks(
         tuple(p.id for p in people if all(p.id not in s.students for s in sets)),
         unknown,
     )
+
+
+def _rows(writing: _Writing, to: To, into: Path | None) -> tuple[list[Row], tuple[str, ...]]:
+    """The rows of a file; and the people in the LMS's own whom nobody knows here."""
+    if into is not None:
+        return writing.into(read_table(into), to)
+    return {"canvas": writing.canvas, "moodle": writing.moodle}.get(to, writing.everything)(), ()
+
+
+def _write(rows: list[Row], to: To, out: Path) -> None:
+    if to == "xlsx":
+        write_private(out, lambda draft: _write_workbook(rows, draft))
+    else:
+        # A spreadsheet takes a file without the mark for one in its own country's encoding; LMSs want none.
+        encoding = "utf-8-sig" if to == "csv" else "utf-8"
+        write_private(out, lambda draft: draft.write_bytes(csv_text(rows).encode(encoding)))
 
 
 class _Writing:

@@ -116,9 +116,7 @@ def _histogram(statistics: Statistics, language: str) -> Figure:
     figure = new_figure(_WIDTH, 2.8)
     axes = figure.subplots()
     edges = np.linspace(0, statistics.most, 11).tolist()
-    axes.hist(
-        np.clip(statistics.totals, 0, statistics.most), bins=edges, color=_colour("output"), rwidth=0.92
-    )
+    axes.hist(np.clip(statistics.totals, 0, statistics.most), bins=edges, color=ROLES["output"], rwidth=0.92)
     axes.set_xlim(0, statistics.most)
     mean = axes.axvline(float(np.mean(statistics.totals)), color=INK, linestyle="--", linewidth=1.5)
     mean.set_path_effects([withStroke(linewidth=4, foreground=PAPER)])  # it stands out from a bar, too
@@ -139,7 +137,7 @@ def _bars(statistics: Statistics, language: str) -> Figure:
     figure = new_figure(_WIDTH, 0.9 + 0.34 * max(1, len(items)))
     axes = figure.subplots()
     shares = [100 * item.difficulty for item in items]
-    drawn = axes.barh([item.id for item in items], shares, color=_colour("weight"), height=0.7)
+    drawn = axes.barh([item.id for item in items], shares, color=ROLES["weight"], height=0.7)
     axes.bar_label(drawn, [f"{share:.0f} %" for share in shares], padding=4)
     axes.set_xlim(0, 112)
     axes.set_xticks([0, 25, 50, 75, 100])
@@ -147,10 +145,6 @@ def _bars(statistics: Statistics, language: str) -> Figure:
     axes.set_xlabel(say("평균 득점률 (%)", "mean share of the points (%)"))
     axes.grid(visible=False, axis="y")
     return figure
-
-
-def _colour(role: str) -> str:
-    return str(ROLES[role])
 
 
 def _svg(figure: Any, label: str) -> Markup:
