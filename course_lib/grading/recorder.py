@@ -18,7 +18,7 @@ from typing import Any
 
 from course_lib.grading.gradebook import NO_RESPONSE, Mark, Writing, mark_of, open_gradebook
 from course_lib.grading.intake import EXCHANGE_KEY, instant_of
-from course_lib.grading.receipts import read_receipts
+from course_lib.grading.receipts import RECEIPT, read_receipts
 from course_lib.grading.verdicts import Verdict
 from course_lib.grading.workspace import Workspace
 
@@ -307,7 +307,7 @@ class _Files:
         path.parent.mkdir(parents=True, exist_ok=True)
         for given in self._given:
             self._lay(given.name, path.parent)
-        for name, text in (("timestamp.txt", result.timestamp), (EXCHANGE_KEY, result.exchange_key)):
+        for name, text in ((RECEIPT, result.timestamp), (EXCHANGE_KEY, result.exchange_key)):
             if text:
                 _write(text.encode(), path.parent / name)
             else:

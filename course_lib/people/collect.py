@@ -16,6 +16,7 @@ from typing import Any, Literal
 from course_lib.course import Course, CourseError
 from course_lib.deadlines import instant
 from course_lib.grading.gradebook import open_gradebook
+from course_lib.grading.intake import MAX_NOTEBOOKS
 from course_lib.grading.receipts import RECEIPT, Receipt, read_receipts, write_receipts
 from course_lib.grading.workspace import open_workspace
 from course_lib.people.archives import Member, Refused, read_archive
@@ -26,7 +27,6 @@ from course_lib.people.times import Times, in_zone, read_times
 
 Status = Literal["new", "replaced", "as before", "no notebook"]
 
-MAX_NOTEBOOKS = 20  # of one student
 DOWNLOAD = timedelta(minutes=10)  # a zip whose times lie closer together says when it was made
 TAKEN_IN = "the time of taking in"
 JUST_LATE = "Canvas's mark LATE, which does not say how late"
