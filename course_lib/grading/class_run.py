@@ -118,10 +118,8 @@ class DaskWorkers:
             ) from error
         self.paper = paper
         self.address = address
-        for name in (
-            "distributed",
-            "distributed.client",
-        ):  # a lost connection is said in a sentence, not by its log
+        # A lost connection is said in a sentence, not by its log.
+        for name in ("distributed", "distributed.client"):
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)
         try:
             self._client: Any = Client(address, timeout="5s", set_as_default=False)  # type: ignore[no-untyped-call]
@@ -241,9 +239,8 @@ def _result(future: Future[Examined], unit: Unit, workers: Workers) -> Examined:
         error = lie
     if isinstance(error, (BrokenExecutor, NoRoom)):
         raise error
-    return Examined(
-        unit.student, failure=_given_up(error)
-    )  # Dask's KilledWorker, say: its workers were lost again
+    # Dask's KilledWorker, say: its workers were lost again.
+    return Examined(unit.student, failure=_given_up(error))
 
 
 def _alone(unit: Unit, workers: Workers) -> Examined:
