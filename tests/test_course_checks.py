@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from pages import ROOT, Visit, chapter, serve
+from pages import ROOT, Visit, chapter, screen, serve
 from playwright.sync_api import Browser, Locator, Page
 
 from course_lib.course import LANGUAGES, read_course
@@ -102,6 +102,28 @@ def verdict_of(check: Locator, feedback: Locator, verdicts: tuple[str, str]) -> 
     assert verdict.get_attribute("role") == "status"
     assert verdict.is_visible()
     return kind
+
+
+# How far the line beside a verdict stands out from the page.
+CONTRAST = """verdict => {
+    const light = text => text.match(/[\\d.]+/g).slice(0, 3).map(value => value / 255)
+        .map(value => value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4)
+        .reduce((sum, value, place) => sum + value * [0.2126, 0.7152, 0.0722][place], 0.05);
+    const line = light(getComputedStyle(verdict).borderLeftColor);
+    const page = light(getComputedStyle(document.body).backgroundColor);
+    return Math.max(line, page) / Math.min(line, page);
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_line_beside_a_verdict_is_seen(browser: Browser, site: str, scheme: str) -> None:
+    visit = Visit(browser, site, chapter("computation", "en"), **screen(360, scheme))
+    check = visit.page.locator("#computation-axis")
+    for option in check.locator(".option").all():
+        option.locator("input").check()
+        check.locator("button").click()
+        assert check.locator(".verdict").evaluate(CONTRAST) >= 3
+    visit.page.close()
 
 
 def mark(page: Page, check: Locator, verdicts: tuple[str, str]) -> None:

@@ -304,6 +304,26 @@ def test_search_finds(browser: Browser, site: str, language: str, query: str) ->
     visit.page.close()
 
 
+def test_search_says_in_plain_words_what_it_found(browser: Browser, site: str) -> None:
+    for query, said in (("softmax", r"Places found: \d+\."), ("zzzz", "No page has all of these words.*")):
+        page = Visit(browser, site, f"{SEARCHES['en']}?q={query}").page
+        page.wait_for_function("document.querySelector('.search-summary')?.textContent.endsWith('.')")
+        assert re.fullmatch(said, page.locator(".search-summary").inner_text())
+        page.close()
+
+
+@pytest.mark.parametrize(("language", "query"), [("ko", "포화"), ("en", "saturation")])
+def test_search_shows_what_a_chapter_says(browser: Browser, site: str, language: str, query: str) -> None:
+    page = Visit(browser, site, f"{SEARCHES[language]}?q={quote(query)}").page
+    found = page.locator("#search-results li:has(a[href*='scaling.html']) .context").first
+    shown = " ".join(found.inner_text().strip(".").split())
+    page.goto(site + chapter("scaling", language))
+    listed = " ".join((page.locator(".bd-sidebar-secondary").text_content() or "").split())
+    assert query[:5] in shown.casefold()
+    assert shown not in listed
+    page.close()
+
+
 @pytest.mark.parametrize("width", [1280, 360])
 def test_what_is_searched_for_stands_beside_the_glass(browser: Browser, site: str, width: int) -> None:
     page = Visit(browser, site, f"{SEARCHES['ko']}?q={quote('로짓')}", **screen(width)).page

@@ -13,6 +13,27 @@ if (document.documentElement.lang === "ko") {
   for (const link of document.querySelectorAll(".highlight-link a")) link.textContent = "찾은 말 표시 지우기";
 }
 
+// Sphinx's own words for a search speak of page(s) and of categories.
+if (document.documentElement.lang === "en") {
+  Documentation.addTranslations({ locale: "en", plural_expr: "n != 1", messages: {
+    "Search finished, found ${resultCount} page(s) matching the search query.": "Places found: ${resultCount}.",
+    "Your search did not match any documents. Please make sure that all words are spelled correctly and that you've selected enough categories.":
+      "No page has all of these words. Try fewer of them, or the beginning of one.",
+  } });
+}
+
+// What a search shows of a chapter is its text, and not the lists beside it.
+document.addEventListener("DOMContentLoaded", () => {
+  if (typeof Search === "undefined") return;
+  const textOf = Search.htmlToText;
+  Search.htmlToText = (html, anchor) => {
+    const page = new DOMParser().parseFromString(html, "text/html");
+    const lists = page.querySelectorAll("#jb-print-docs-body, .bd-header-article, .bd-sidebar-secondary, .prev-next-footer");
+    for (const list of lists) list.remove();
+    return textOf(page.documentElement.outerHTML, anchor);
+  };
+});
+
 // Only an equation that has to be scrolled is a stop for the Tab key.
 const stopAtWideEquations = () => {
   for (const equation of document.querySelectorAll("div.math")) {
