@@ -119,6 +119,8 @@ def _say_of_collection(done: Collection) -> None:
         print(f"Nothing came from: {', '.join(done.missing)}.")
     for name, reason in done.unmatched:
         print(f"Nobody's: {printable(name)} ({reason}).")
+    if any("can have this name" in reason for _, reason in done.unmatched):
+        print("To tell them apart, give what says whose each is: Moodle's grading worksheet after --times.")
     for name, reason in done.refused:
         print(f"Not taken: {printable(name)} ({reason}).")
 
@@ -250,8 +252,9 @@ def forget(
 ) -> None:
     """Remove a term's people and marks.
 
-    Gradebook, submissions, executed notebooks, feedback, exports and extensions. What you made for the course
-    stays, and its secret.
+    Gradebook, submissions, executed notebooks, feedback, exports, extensions, and the lists and zips in the course's
+    folder that were taken in. What lies elsewhere is named and stays; so does what you made for the course, with its
+    secret.
     """
     from course_lib.people.forget import forget_term, found_of
 
@@ -262,12 +265,12 @@ def forget(
         return
     print(f"Of the term {term} there is:")
     for what, count in found.items():
-        print(f"  {what}" if Path(what).is_absolute() else f"  {what}: {count}")
+        print(f"  {_told(course, what)}" if Path(what).is_absolute() else f"  {what}: {count}")
     if not yes and not typer.confirm("Remove all of it, for good?"):
         raise CourseError("Nothing was removed.")
     with bar("Removing"):
         done = forget_term(course, term)
-    print(f"Removed: {', '.join(done.removed)}.")
+    print(f"Removed: {', '.join(_told(course, what) for what in done.removed)}.")
     if done.elsewhere:
         print(f"Still there, outside the course's folder: {', '.join(map(str, done.elsewhere))}.")
     if done.left:
@@ -283,6 +286,15 @@ def save_report(course: Course, report: AsJson, path: Path | None) -> None:
         write_json(report, path)
         remember(course, path)
         print(f"Report: {path}")
+
+
+def _told(course: Course, what: str) -> str:
+    """What there is, as `forget` lists it: a file by its place, and by whether it will stay."""
+    path = Path(what)
+    if not path.is_absolute():
+        return what
+    inside = path.resolve().is_relative_to(course.root.resolve())
+    return shown(path) if inside else f"{what} (outside the course's folder: it stays)"
 
 
 def _graded_sets(course: Course) -> list[str]:

@@ -389,7 +389,10 @@ def test_collect_command_prints_and_writes_what_came(
     monkeypatch.delenv("COURSE_ROOT", raising=False)
     (tmp_path / "all.zip").write_bytes(
         zip_bytes(
-            ("onestudent_LATE_101_9001_[red].ipynb", b"one"), ("../x", b""), ("stranger_9_9_m.ipynb", b"")
+            ("onestudent_LATE_101_9001_[red].ipynb", b"one"),
+            ("../x", b""),
+            ("stranger_9_9_m.ipynb", b""),
+            ("samename_888_9001_mini.ipynb", b"x"),
         )
     )
     arguments = ["collect", "mini", str(tmp_path / "all.zip"), "--received", "2027-04-01 09:00"]
@@ -400,6 +403,7 @@ def test_collect_command_prints_and_writes_what_came(
     assert "2027-04-01 09:00 KST  9:01:00  [red].ipynb" in said
     assert "Taken in: 1; as before: 0; late: 1; missing: 4." in said
     assert "Nobody's: stranger (9)" in said
+    assert "To tell them apart, give" in said
     assert "Not taken: ../x (its name points outside)." in said
     assert "Late by Canvas's mark" not in said
     (course.root / "gradebook.db").replace(tmp_path / "used.db")

@@ -80,7 +80,7 @@ def test_forget_leaves_the_made_up_class_and_what_the_module_says(course: Course
 
 
 def test_forget_leaves_nothing_of_anybody(course: Course, run: Run) -> None:
-    secret = secret_of(course)
+    secret, elsewhere = secret_of(course), course.root.parent / "elsewhere.csv"
     assert len(traces(course.root)) > 10
     code, said = run("forget", "--term", "2027-spring", "--yes")
     assert code == 0, said
@@ -88,9 +88,11 @@ def test_forget_leaves_nothing_of_anybody(course: Course, run: Run) -> None:
     assert secret_of(course) == secret
     assert "students in the gradebook: 5" in said
     assert "students with an extension: 1" in said
-    assert str(course.root / "roster.csv") in said
-    assert "Still there, outside the course's folder" in said
-    assert "elsewhere.csv" in said
+    assert "\n  roster.csv\n" in said
+    assert f"{elsewhere} (outside the course's folder: it stays)" in said
+    [removed, still] = [line for line in said.splitlines() if line.startswith(("Removed", "Still there"))]
+    assert ("roster.csv" in removed, "elsewhere.csv" in removed) == (True, False)
+    assert "elsewhere.csv" in still
     settings = find_course(course.root)
     assert settings.deadlines.extended == {}
     assert "mini" in settings.deadlines.due

@@ -9,7 +9,7 @@ import pytest
 from course_lib.course import Course, CourseError, find_course
 from course_lib.grading.gradebook import gradebook_of, open_gradebook
 from course_lib.grading.workspace import open_workspace
-from course_lib.people.roster import Person, import_roster, people_in
+from course_lib.people.roster import Directory, Person, import_roster, people_in
 from course_lib.people.tables import cell, read_table
 
 CANVAS = """\
@@ -120,6 +120,17 @@ def test_import_roster_again_updates(course: Course) -> None:
         ["student-002"],
     )
     assert names(course)["student-001"] == ("A", "B", "b@example.org")
+
+
+def test_who_left_the_list_is_still_known_by_the_lms_number(course: Course) -> None:
+    """A zip from before holds what they handed in, and a name can be two people's."""
+    text = 'Student,ID,SIS User ID\n"A, B",101,student-001\n"A, B",102,student-002\n'
+    import_roster(course, write(course.root, text), "canvas")
+    import_roster(course, write(course.root, text.replace('"A, B",102,student-002\n', "")), "canvas")
+    with open_gradebook(open_workspace(course, course.root)) as gradebook:
+        found = Directory(people_in(gradebook)).by_number("ID", "102")
+    assert found is not None
+    assert found.id == "student-002"
 
 
 def test_import_roster_reports_duplicates_and_refuses_two_people_with_one_id(course: Course) -> None:

@@ -86,7 +86,8 @@ def forget_term(course: Course, term: str) -> Forgotten:
     if _extended(course):
         settings.write_text(without_people(settings.read_text(encoding="utf-8")), encoding="utf-8")
     elsewhere = tuple(path for path in written if path not in inside and path.exists())
-    return Forgotten(tuple(found), elsewhere, tuple(_still_there(course, ids)))
+    removed = tuple(what for what in found if Path(what) not in elsewhere)
+    return Forgotten(removed, elsewhere, tuple(_still_there(course, ids)))
 
 
 def _students(course: Course) -> list[str]:

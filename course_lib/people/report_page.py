@@ -278,5 +278,5 @@ td, .number { text-align: right; font-variant-numeric: tabular-nums; white-space
 td.words { text-align: left; white-space: normal; }
 th:last-child, td:last-child { padding-right: 0; }
 @media (max-width: 30rem) { th, td, tbody th { font-size: .8rem; padding-right: .5rem; }
-  th.number { white-space: normal; } }
+  th.number { white-space: normal; overflow-wrap: normal; } }
 """

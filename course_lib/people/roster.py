@@ -231,8 +231,13 @@ def _write(
     if updated:
         gradebook.db.execute(update(api.Student), [_row(person, source) for person in updated])
     lists = _lists(gradebook)
-    gradebook.db.execute(lists.delete().where(lists.c.source == source))
-    rows = [
+    of_source = lists.c.source == source
+    listed = {person.id for person in everybody}
+    # Who is in this list no longer may have handed in: an LMS's zip names them by what an earlier list said.
+    before = [dict(row._mapping) for row in gradebook.db.execute(lists.select().where(of_source))]
+    gradebook.db.execute(lists.delete().where(of_source))
+    rows = [row for row in before if row["student"] not in listed]
+    rows += [
         {
             "student": person.id,
             "source": source,
