@@ -8,12 +8,14 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 import yaml
 from mini import hand_in, released_course
 
 from course_lib.course import Course
+from course_lib.release.links import links_of
 from course_lib.release.notebooks import release
 from course_lib.release.public_tree import write_public_tree
 from course_lib.release.wheel import WHEEL
@@ -98,6 +100,25 @@ def test_public_tree_installs_from_the_wheel_beside_a_notebook(course: Course, t
     assert "git+https://github.com/owner/a-course" in ours
     assert theirs.splitlines()[-1] == f"./{WHEEL}"
     assert (tree / "exercises" / "ko" / "mini" / WHEEL).is_file()
+
+
+@pytest.mark.parametrize("language", ["ko", "en"])
+def test_notebook_lies_where_nbgitpuller_opens_it(
+    course: Course, tree: Path, tmp_path: Path, language: str
+) -> None:
+    """It clones as here, into a folder with the repository's name, and opens what `urlpath` names."""
+    link = links_of(course, language, "mini")
+    assert link is not None
+    asked = parse_qs(urlsplit(link.puller).query)
+    git = ["git", "-c", "user.name=x", "-c", "user.email=x@example.org"]
+    for command in (f"init -q -b {asked['branch'][0]}", "add -A", "commit -qm x"):
+        subprocess.run([*git, *command.split()], cwd=tree, check=True)
+    name = asked["repo"][0].rpartition("/")[2]
+    clone = [*git, "clone", "-q", "--depth", "1", "--branch", asked["branch"][0], "--", tree.as_uri(), name]
+    subprocess.run(clone, cwd=tmp_path, check=True)
+    notebook = tmp_path / asked["urlpath"][0].removeprefix("lab/tree/")
+    beside = {path.name for path in notebook.parent.iterdir()}
+    assert beside == {notebook.name, "cases.npz", "requirements.txt", WHEEL}
 
 
 def test_public_tree_tells_binder_what_to_install(tree: Path) -> None:
