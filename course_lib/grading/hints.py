@@ -5,10 +5,10 @@ from __future__ import annotations
 from course_lib.checks import Text
 
 AXIS_LOST = Text(
-    "최댓값, 합, 평균을 구한 축이 사라져 원래 배열과 축이 어긋났습니다. keepdims=True 를 주면 크기 1 인 축으로 "
-    "남습니다.",
-    "The axis of a maximum, sum or mean is gone, and what is left doesn't line up with the array. keepdims=True keeps "
-    "it, 1 long.",
+    "두 배열의 축이 어긋납니다. 최댓값, 합, 평균을 구한 축이 사라졌다면 keepdims=True 를 주어 크기 1 인 축으로 남기고, "
+    "@ 자리에 * 를 쓰지 않았는지 보세요.",
+    "The axes of two arrays don't line up. If that of a maximum, sum or mean is gone, keepdims=True keeps it, 1 long; "
+    "and see that no * stands where @ should.",
 )
 COMPARED_AS_A_WHOLE = Text(
     "Python의 max 와 min 은 배열을 통째로 비교하려고 합니다. 원소마다 고르는 것은 np.maximum 과 np.minimum 입니다.",
@@ -72,6 +72,10 @@ MASK_MULTIPLIED_IN_TORCH = Text(
 MASK_NOT_USED = Text(
     "mask를 쓰지 않았습니다.",
     "The mask is not used.",
+)
+MASK_OF_NONE = Text(
+    "mask=None 을 따로 다루지 않았습니다: np.where(None, …) 는 모든 자리를 가립니다. `is None` 으로 먼저 물어보세요.",
+    "mask=None is not treated apart: np.where(None, …) masks every place. Ask with `is None` first.",
 )
 MASK_REQUIRED = Text(
     "mask=None 일 때 실패합니다.",

@@ -16,6 +16,7 @@ from course_lib.grading.hints import (
     MASK_INVERTED,
     MASK_MULTIPLIED,
     MASK_NOT_USED,
+    MASK_OF_NONE,
     MASK_REQUIRED,
     MASKED_AFTER_SOFTMAX,
     MASKED_BEFORE_SCALING,
@@ -317,6 +318,11 @@ SCALE_AND_MASK = Task(
             variant(scale_and_mask, "not_scaled", ("scores / np.sqrt(d_k)", "scores.copy()")),
             NOT_SCALED,
             everywhere(LOGIT_PARTS),
+        ),
+        Mistake(
+            variant(scale_and_mask, "mask_of_none", ("    if mask is None:\n        return logits\n", "")),
+            MASK_OF_NONE,
+            frozenset({"scale"}),
         ),
         Mistake(
             variant(scale_and_mask, "scaled_by_n_k", ("np.sqrt(d_k)", "np.sqrt(scores.shape[-1])")),
@@ -829,6 +835,21 @@ ATTENTION = Task(
     see="computation.html#four-operations",
     mistakes=(
         Mistake(
+            variant(
+                attention,
+                "values_from_the_left",
+                (
+                    "return exponentials / np.where(total == 0, 1.0, total) @ v",
+                    "return v @ (exponentials / np.where(total == 0, 1.0, total))",
+                ),
+            ),
+            Text(
+                "V 를 왼쪽에서 곱했습니다. (n_q, n_k) 인 weights가 왼쪽, (n_k, d_v) 인 V 가 오른쪽입니다: weights @ v.",
+                "V multiplies from the left. The weights (n_q, n_k) stand left, V (n_k, d_v) right: weights @ v.",
+            ),
+            everywhere(OUTPUT_PARTS),
+        ),
+        Mistake(
             variant(attention, "scaled_by_n_k", ("np.sqrt(q.shape[-1])", "np.sqrt(k.shape[-2])")),
             SCALED_BY_N_K,
             everywhere(OUTPUT_PARTS) - {"extremes", "scale"},
@@ -941,6 +962,18 @@ ATTENTION = Task(
                 ),
             ),
             MASK_REQUIRED,
+            frozenset({"plain", "batches", "extremes", "scale"}),
+        ),
+        Mistake(
+            variant(
+                attention,
+                "mask_of_none",
+                (
+                    "    if mask is not None:\n        logits = np.where(mask, logits, -np.inf)",
+                    "    logits = np.where(mask, logits, -np.inf)",
+                ),
+            ),
+            MASK_OF_NONE,
             frozenset({"plain", "batches", "extremes", "scale"}),
         ),
         Mistake(
@@ -1240,6 +1273,14 @@ ATTENTION_MASK = Task(
             Text(
                 "0 과 −∞ 의 실수 mask입니다. 이 과제는 boolean을 요구합니다.",
                 "This is the floating mask of 0 and −∞. The task asks for booleans.",
+            ),
+            everywhere(MASK_PARTS),
+        ),
+        Mistake(
+            variant(attention_mask, "lengths_along_the_keys", ("lengths[:, None, None]", "lengths")),
+            Text(
+                "lengths 가 Key 축에 놓였습니다. (batch,) 를 (batch, 1, 1) 로 만들어 비교하세요: lengths[:, None, None].",
+                "The lengths lie along the Key axis. Make (batch,) into (batch, 1, 1) before you compare: lengths[:, None, None].",
             ),
             everywhere(MASK_PARTS),
         ),

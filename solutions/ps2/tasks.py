@@ -11,6 +11,7 @@ from course_lib.grading.hints import (
     HALF_PRECISION,
     MASK_INVERTED,
     MASK_NOT_USED,
+    MASK_OF_NONE,
     MASK_REQUIRED,
     MASKED_AFTER_SOFTMAX,
     MASKED_BEFORE_SCALING,
@@ -1323,6 +1324,18 @@ ATTENTION_ENTROPY = Task(
                 ),
             ),
             MASK_REQUIRED,
+            frozenset({"batches", "saturated"}),
+        ),
+        Mistake(
+            variant(
+                attention_entropy,
+                "mask_of_none",
+                (
+                    "    if mask is not None:\n        logits = np.where(mask, logits, -np.inf)",
+                    "    logits = np.where(mask, logits, -np.inf)",
+                ),
+            ),
+            MASK_OF_NONE,
             frozenset({"batches", "saturated"}),
         ),
         Mistake(

@@ -15,6 +15,7 @@ from course_lib.grading.hints import (
     MASK_INVERTED,
     MASK_MULTIPLIED,
     MASK_NOT_USED,
+    MASK_OF_NONE,
     MASK_REQUIRED,
     MASKED_AFTER_SOFTMAX,
     NOT_SCALED,
@@ -1070,6 +1071,18 @@ ATTENTION_IN_COLUMNS = Task(
                 ),
             ),
             MASK_REQUIRED,
+            frozenset({"plain", "batches", "extremes"}),
+        ),
+        Mistake(
+            variant(
+                attention_in_columns,
+                "mask_of_none",
+                (
+                    "    if mask is not None:\n        logits = np.where(mask, logits, -np.inf)",
+                    "    logits = np.where(mask, logits, -np.inf)",
+                ),
+            ),
+            MASK_OF_NONE,
             frozenset({"plain", "batches", "extremes"}),
         ),
         Mistake(
