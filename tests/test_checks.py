@@ -1,6 +1,7 @@
 """The check that students see: what it accepts, what it says, and the file that it reads."""
 
 import dataclasses
+import itertools
 import sys
 import tracemalloc
 import warnings
@@ -15,8 +16,10 @@ from course_lib.checks import (
     NotInPlace,
     Outcome,
     PartInfo,
+    PartVerdict,
     TaskCases,
     Text,
+    Verdict,
     Way,
     agree,
     call,
@@ -121,6 +124,22 @@ def test_judge_names_of_two_mistakes_the_one_that_spares_what_is_right():
     assert judge(task, lambda x: (3 if x[0, 0] == 3 else 2) * x).mistakes == ["late"]
     only_always = dataclasses.replace(task, hints={"always": Text("", "")})
     assert judge(only_always, lambda x: (3 if x[0, 0] == 3 else 2) * x).mistakes == ["always"]
+
+
+def test_judge_names_no_mistake_by_an_error_alone_where_it_would_lose_more():
+    """Errors and NaN come of many causes: what else would be lost, and is right, speaks against them."""
+
+    def fails(x):
+        raise ValueError("operands could not be broadcast")
+
+    for outcome in (Outcome(error="ValueError"), Outcome(np.full_like(X, np.nan))):
+        task = three_parts(always=lambda x: x)
+        cases = [dataclasses.replace(case, mistakes={"always": outcome}) for case in task.cases]
+        task = dataclasses.replace(task, cases=tuple(cases))
+        wrong = fails if outcome.error else lambda x: np.full_like(x, np.nan)
+        verdict = judge(task, lambda x, wrong=wrong: wrong(x) if x[0, 0] == 1 else 2 * x)
+        assert (verdict.points, verdict.mistakes) == (2, [])
+        assert judge(task, wrong).mistakes == ["always"]
 
 
 def test_judge_names_no_mistake_that_another_part_contradicts():
@@ -416,6 +435,37 @@ def test_load_cases_says_that_the_file_is_missing_or_damaged(tmp_path, content):
         path.write_bytes(content)
     with pytest.raises(ValueError, match=r"cases\.npz .*Copy it from the exercise's folder again"):
         load_cases(path)
+
+
+def test_call_says_what_was_returned_before_it_asks_for_gradients():
+    pytest.importorskip("torch")
+    way = Way(torch=True, gradients=("x",))
+    assert call(lambda x: None, ("x",), {"x": X}, way=way).error == "returned None"
+    assert call(lambda x: (x, x), ("x",), {"x": X}, way=way).error == "returned tuple"
+    several = Way(torch=True, results=2, gradients=("x",))
+    assert call(lambda x: (x, None), ("x",), {"x": X}, way=several).error == "returned None"
+
+
+def test_call_names_the_input_that_no_gradient_reaches():
+    torch = pytest.importorskip("torch")
+    way, inputs = Way(torch=True, gradients=("x", "y")), {"x": X, "y": X}
+    for cut in (
+        lambda x, y: x.detach() + y,
+        lambda x, y: (x + y).detach(),
+        torch.no_grad()(lambda x, y: x * y),
+    ):
+        outcome = call(cut, ("x", "y"), inputs, way=way)
+        assert (outcome.error, outcome.message) == ("NoGradient", "x")
+    outcome = call(lambda x, y: 2 * x, ("x", "y"), inputs, way=way)
+    assert (outcome.error, outcome.message) == ("NoGradient", "y")
+    task = dataclasses.replace(TASK, way=way, hints={})
+    for language, hidden in itertools.product(("ko", "en"), (True, False)):
+        part = PartVerdict(TASK.parts[0], TASK.cases[0], outcome)
+        said = report(Verdict(task, (part,)), language, hidden=hidden)
+        assert "y" in said
+        assert "gradient" in said
+        other = dataclasses.replace(part, outcome=dataclasses.replace(outcome, message="other words"))
+        assert "x, y" in report(Verdict(task, (other,)), language, hidden=hidden)
 
 
 def test_load_says_in_one_line_that_all_is_in_place(tmp_path, capsys):

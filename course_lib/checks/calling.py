@@ -39,6 +39,10 @@ class TooMuchMemory(Exception):
     """A call held more memory at once than its task allows."""
 
 
+class NoGradient(Exception):
+    """The results don't depend on an input, whose gradient is asked for; its name is what the error says."""
+
+
 def call(
     function: Function,
     required: Sequence[str],
@@ -117,7 +121,10 @@ class _Call:
             results = list(result)
         else:
             return [_Odd(result)]
-        return results + self._gradients(results) if self.way.gradients else results
+        if not self.way.gradients:
+            return results
+        missing = [_Odd(result) for result in results if result is None or isinstance(result, (tuple, list))]
+        return missing[:1] or results + self._gradients(results)
 
     def _ask_function(self) -> Any:
         named = {name: value for name, value in self.given.items() if name not in self.required}
@@ -142,7 +149,13 @@ class _Call:
             for result in results
         )
         wanted = [self.given[name] for name in self.way.gradients]
-        return list(torch.autograd.grad(total, wanted, allow_unused=True))
+        found = [None] * len(wanted)
+        if total.requires_grad:
+            found = list(torch.autograd.grad(total, wanted, allow_unused=True))
+        for name, gradient in zip(self.way.gradients, found, strict=True):
+            if gradient is None:
+                raise NoGradient(name)
+        return found
 
 
 class _Odd:

@@ -12,7 +12,7 @@ from course_lib.checks.calling import call, one_thread
 from course_lib.checks.cases import Case, Function, Outcome, PartInfo, TaskCases
 
 # Raised by so many causes that the name alone tells no mistake from another.
-_OF_MANY_CAUSES = ("AttributeError", "IndexError", "LinAlgError", "RuntimeError", "ValueError")
+_OF_MANY_CAUSES = ("AttributeError", "IndexError", "LinAlgError", "NoGradient", "RuntimeError", "ValueError")
 
 
 @dataclass(frozen=True)
@@ -127,19 +127,33 @@ def _judge_part(
 def _weight(task: TaskCases, mistake: str, pairs: list[tuple[Case, Outcome]]) -> float:
     """How much the cases speak for a mistake that explains a part: parts lost by it, less those lost otherwise.
 
-    Where several mistakes explain them alike, the one wins that would show in the fewest cases that are right.
+    Errors and NaN come of many causes: where nothing else agrees, each part that it would lose and that is right counts
+    half against it. Where several mistakes explain them alike, the one wins that would show in the fewest right cases.
     """
     fit: dict[str, bool] = {}
-    spared = 0
+    spared: list[str] = []
+    telling = False
     for case, outcome in pairs:
         expected = case.mistakes[mistake]
         if _agree(task, case.right, expected):
             continue
         if _agree(task, case.right, outcome):
-            spared += 1
+            spared.append(case.part)
         else:
-            fit[case.part] = fit.get(case.part, False) or _agree(task, expected, outcome)
-    return sum(1 if fits else -1 for fits in fit.values()) - spared / (len(pairs) + 1)
+            fits = _agree(task, expected, outcome)
+            fit[case.part] = fit.get(case.part, False) or fits
+            telling = telling or (fits and _has_wrong_numbers(task, case.right, outcome))
+    against = 0 if telling else len({*spared} - fit.keys()) / 2
+    return sum(1 if fits else -1 for fits in fit.values()) - against - len(spared) / (len(pairs) + 1) / 4
+
+
+def _has_wrong_numbers(task: TaskCases, right: Outcome, outcome: Outcome) -> bool:
+    """Whether something else than errors, NaN and infinities tells the outcome from the right one."""
+    return any(
+        got.shape != expected.shape
+        or not near(np.where(np.isfinite(got), got, expected), expected, task.rtol, task.atol)
+        for got, expected in zip(outcome.values, right.values, strict=False)
+    )
 
 
 def _explaining(task: TaskCases, pairs: list[tuple[Case, Outcome]]) -> list[str]:

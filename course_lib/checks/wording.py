@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from course_lib.checks.calling import ForbiddenCall, TooMuchMemory
+from course_lib.checks.calling import ForbiddenCall, NoGradient, TooMuchMemory
 from course_lib.checks.cases import (
     NOT_CALLABLE,
     NOT_DEFINED,
@@ -108,6 +108,9 @@ def _no_value(outcome: Outcome, say: dict[str, str], hidden: bool, task: TaskCas
         return [say[wanted].format(got=error.removeprefix(RETURNED), count=task.way.results)]
     if error == ForbiddenCall.__name__:
         return [say["forbidden"].format(name=outcome.message)]
+    if error == NoGradient.__name__:
+        named = outcome.message in task.way.gradients
+        return [say["no_gradient"].format(name=outcome.message if named else ", ".join(task.way.gradients))]
     if error == TooMuchMemory.__name__:
         sizes = say["estimate"].format(sizes=outcome.message) if outcome.message and not hidden else ""
         return [say["memory"].format(sizes=sizes)]
@@ -181,6 +184,8 @@ SAY = {
         "again": "위와 같습니다.",
         "changed": "입력 배열의 내용이 바뀌었습니다. 입력은 그대로 두고 새 배열을 돌려주세요.",
         "forbidden": "이 과제에서는 {name} 을(를) 쓸 수 없습니다. 직접 구현하세요.",
+        "no_gradient": "결과에서 {name} 까지 gradient가 이어지지 않습니다. 계산에 쓰이지 않았거나, "
+        "graph가 끊겼습니다 (detach, torch.no_grad, torch.tensor, .numpy 등).",
         "memory": "한꺼번에 쓴 메모리가 너무 많습니다{sizes}. 큰 배열을 통째로 만들지 마세요.",
         "estimate": " (추정: {sizes})",
         "result": "{number}번째 결과:",
@@ -221,6 +226,8 @@ SAY = {
         "again": "The same as above.",
         "changed": "The input arrays were changed. Leave them as they are and return a new array.",
         "forbidden": "This task may not use {name}. Write it yourself.",
+        "no_gradient": "No gradient gets from the result to {name}. It isn't used, or the graph is cut "
+        "(detach, torch.no_grad, torch.tensor, .numpy, say).",
         "memory": "Too much memory is held at once{sizes}. Don't make the large array as a whole.",
         "estimate": " (an estimate: {sizes})",
         "result": "Result {number}:",

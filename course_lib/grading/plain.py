@@ -23,7 +23,7 @@ _MAX_PIXELS = 25_000_000
 _ERRORS = {
     *(name for name, thing in vars(builtins).items() if isinstance(thing, type) and issubclass(thing, BaseException)),
     "AxisError", "LinAlgError", "UFuncTypeError", "_UFuncNoLoopError", "_UFuncBinaryResolutionError", "ForbiddenCall",
-    "NotCallable", "NotDefined", "OutOfMemoryError", "WrongSignature",
+    "NoGradient", "NotCallable", "NotDefined", "OutOfMemoryError", "WrongSignature",
 }  # fmt: skip
 _TYPES = {
     *(name for name, thing in vars(builtins).items() if isinstance(thing, type) and name.islower()),
