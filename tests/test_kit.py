@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import io
 import shutil
@@ -97,6 +98,70 @@ def test_kit_has_one_kind_of_line_end_and_no_mark_before_the_text(problem_set: s
         assert files[name].endswith(b"\n")
         assert not files[name].startswith("\ufeff".encode())
     assert files["requirements.txt"].isascii()  # pip reads it in the system's encoding
+
+
+# Of the library, what no notebook of a student loads.
+TEACHERS = {
+    "grading",
+    "people",
+    "release",
+    "cli",
+    "cli_people",
+    "course",
+    "deadlines",
+    "__main__",
+    "_terminal",
+}
+TRAVELLING = [
+    path
+    for path in sorted((ROOT / "course_lib").rglob("*.py"))
+    if not TEACHERS & {path.stem, *path.relative_to(ROOT).parts}
+]
+
+
+def what_is_not_there(paths: list[Path], system: str, cache: Path) -> list[str]:
+    """Names that the standard library lacks on a system (win32, darwin), without a guard by sys.platform."""
+    command = [
+        sys.executable,
+        "-m",
+        "mypy",
+        "--config-file=",
+        "--python-version",
+        "3.11",
+        "--platform",
+        system,
+    ]
+    command += [
+        "--follow-imports=skip",
+        "--disable-error-code=var-annotated",
+        "--disable-error-code=valid-type",
+    ]
+    command += ["--explicit-package-bases", "--cache-dir", str(cache), *map(str, paths)]
+    done = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
+    assert done.returncode in (0, 1), done.stdout
+    return [line for line in done.stdout.splitlines() if ": error: Module has no attribute" in line]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("system", ["win32", "darwin"])
+def test_what_travels_uses_nothing_that_a_system_lacks(system: str, tmp_path: Path) -> None:
+    assert what_is_not_there(TRAVELLING, system, tmp_path) == []
+    (tmp_path / "planted.py").write_text(
+        "import os, sys\nos.fork()\nif sys.platform == 'linux':\n    os.sched_getaffinity(0)\n"
+    )
+    planted = what_is_not_there([tmp_path / "planted.py"], system, tmp_path)
+    assert len(planted) == 1
+
+
+@pytest.mark.parametrize("path", TRAVELLING, ids=lambda path: path.stem)
+def test_what_travels_says_in_which_encoding_it_reads_and_writes(path: Path) -> None:
+    """Elsewhere the default is not UTF-8."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call):
+            name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+            binary = any(isinstance(each, ast.Constant) and "b" in str(each.value) for each in node.args[:2])
+            if name in ("read_text", "write_text") or (name == "open" and not binary):
+                assert "encoding" in {word.arg for word in node.keywords}, (path.name, node.lineno)
 
 
 def test_kit_tells_how_colab_gets_the_rest(original: Course) -> None:
