@@ -146,9 +146,8 @@ def what_is_not_there(paths: list[Path], system: str, cache: Path) -> list[str]:
 @pytest.mark.parametrize("system", ["win32", "darwin"])
 def test_what_travels_uses_nothing_that_a_system_lacks(system: str, tmp_path: Path) -> None:
     assert what_is_not_there(TRAVELLING, system, tmp_path) == []
-    (tmp_path / "planted.py").write_text(
-        "import os, sys\nos.fork()\nif sys.platform == 'linux':\n    os.sched_getaffinity(0)\n"
-    )
+    use = "os.memfd_create('')\n"
+    (tmp_path / "planted.py").write_text(f"import os, sys\n{use}if sys.platform == 'linux':\n    {use}")
     planted = what_is_not_there([tmp_path / "planted.py"], system, tmp_path)
     assert len(planted) == 1
 
