@@ -262,6 +262,15 @@ def test_dark_page_is_printed_dark_on_white(browser: Browser, site: str) -> None
     page.close()
 
 
+def test_page_is_printed_as_it_stands_on_the_screen(browser: Browser, site: str) -> None:
+    page = Visit(browser, site, chapter("computation", "en")).page
+    page.emulate_media(media="print")
+    assert page.locator(":is(.check .feedback, .check details):visible").count() == 0
+    page.locator(".check details").first.evaluate("details => { details.open = true; }")
+    assert page.locator(".check details:visible").count() == 1
+    page.close()
+
+
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_tabs_switch_by_keyboard(browser: Browser, site: str, language: str) -> None:
     page = Visit(browser, site, chapter("computation", language)).page
