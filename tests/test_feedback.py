@@ -323,6 +323,17 @@ def test_write_feedback_says_that_only_what_came_before_could_be_read(
     assert "can't be read" not in text_of(workspace, "student-002")
 
 
+def test_write_feedback_passes_over_who_was_removed_from_the_gradebook(
+    course: Course, workspace: Path, written: Feedback
+) -> None:
+    folder = workspace / "autograded" / "student-999"
+    shutil.copytree(workspace / "autograded" / "student-001", folder)
+    done = write_feedback(course, "mini", workspace)
+    assert (done.pages, done.without) == (written.pages, ("student-999", *written.without))
+    assert not (workspace / "feedback" / "student-999").exists()
+    shutil.rmtree(folder)
+
+
 def test_write_feedback_lays_the_key_of_the_exchange_beside_the_page(course: Course, tmp_path: Path) -> None:
     """nbgrader's release_feedback names the file in the exchange after it."""
     path = hand_in(course, tmp_path / "handed-in", "student-001", double_solution=DOUBLE)

@@ -58,15 +58,27 @@ def write_feedback(
         raise CourseError(
             f"{problem_set} has not been graded in {place.root}. Run: course grade {problem_set}"
         )
+    folders = {path.parent.parent.name for path in executed}
     with open_gradebook(place) as gradebook:
         recompute_penalties(gradebook, place, problem_set)  # dates and marks by hand change after a run
-    _generate(place, problem_set, lambda done: progress(done, len(executed), ""))
-    graded = {path.parent.parent.name for path in executed}
-    noted, without = _say_what_is_not_read(place, problem_set, graded)
-    return Feedback(place.root / "feedback", len(executed) + noted, without)
+        graded = folders & _students_of(gradebook, problem_set)
+    unknown = tuple(sorted(folders - graded))  # removed from the gradebook, say
+    _generate(place, problem_set, unknown, lambda done: progress(done, len(graded), ""))
+    noted, without = _say_what_is_not_read(place, problem_set, folders)
+    return Feedback(place.root / "feedback", len(graded) + noted, unknown + without)
 
 
-def _generate(place: Workspace, problem_set: str, done: Callable[[int], None]) -> None:
+def _students_of(gradebook: Any, problem_set: str) -> set[str]:
+    from nbgrader.api import Assignment, SubmittedAssignment
+    from sqlalchemy import select
+
+    query = select(SubmittedAssignment.student_id).join(Assignment).where(Assignment.name == problem_set)
+    return set(gradebook.db.scalars(query))
+
+
+def _generate(
+    place: Workspace, problem_set: str, unknown: tuple[str, ...], done: Callable[[int], None]
+) -> None:
     from nbgrader.converters import GenerateFeedback
     from nbgrader.converters.base import NbGraderException
     from nbgrader.coursedir import CourseDirectory
@@ -74,6 +86,7 @@ def _generate(place: Workspace, problem_set: str, done: Callable[[int], None]) -
     from course_lib.grading.nbgrader_plugin import install
 
     config = settings(place, problem_set)
+    config.CourseDirectory.student_id_exclude = ",".join(unknown)
     install(config, place.course.root)
     count = 0
 
