@@ -5,6 +5,7 @@ Every command says what it did and what to do next. Bad input is answered with o
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -46,7 +47,11 @@ def main(arguments: list[str] | None = None) -> None:
         _fail("Stopped. What was finished stays; the same command goes on from there.")
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        _fail(f"{where}{error.strerror or error}. Check the place and its permissions, and try again.")
+        remedy = "Check the place and its permissions, and try again."
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            place = "there" if where else "on the disk, for temporary files, too"
+            remedy = f"Make room {place}. What was finished stays; the same command goes on from there."
+        _fail(f"{where}{error.strerror or error}. {remedy}")
     except Exception as error:
         if not type(error).__module__.startswith("sqlalchemy."):
             raise

@@ -266,7 +266,7 @@ def main():
         return call
 
     if name == "write":
-        recorder._write = killing(recorder._write)
+        recorder.write_whole = killing(recorder.write_whole)
     if name == "finish":
         recorder.Writing.finish = killing(recorder.Writing.finish)
     if name == "commit":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from course_lib.grading.gradebook import open_gradebook
 from course_lib.grading.intake import Missing, refusal, stage, submissions_in
 from course_lib.grading.lateness import recompute_penalties
 from course_lib.grading.notebook import read_notebook
+from course_lib.grading.whole import write_whole
 from course_lib.grading.workspace import Workspace, nbgrader_at_work, open_workspace, settings
 
 Progress = Callable[[int, int, str], None]
@@ -143,6 +143,4 @@ def _write_note(place: Workspace, problem_set: str, student: str, released: Any 
     text = page(executed, marks, problem_set=problem_set, student=student, language=language, note=note)
     path = place.root / "feedback" / student / problem_set / f"{problem_set}.html"
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_suffix(".draft")
-    draft.write_text(text, encoding="utf-8")
-    os.replace(draft, path)
+    write_whole(path, text.encode())

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from course_lib.course import Course, CourseError
-from course_lib.grading.workspace import COURSE_ID, Workspace, nbgrader_at_work, open_workspace
+from course_lib.grading.workspace import COURSE_ID, Workspace, nbgrader_at_work, open_workspace, remedy_of
 
 NO_RESPONSE = "No response."  # nbgrader's own comment on an answer that was left as released
 # By module.
@@ -137,7 +137,7 @@ class Writing:
 def _no_gradebook(address: str, error: Exception) -> str:
     kind = address.split(":", 1)[0]
     reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-    remedy = "Check the address and that the server runs."
+    remedy = remedy_of(reason).strip() or "Check the address and that the server runs."
     if isinstance(error, ModuleNotFoundError):
         driver = _DRIVERS.get(error.name or "", error.name)
         remedy = f"Install the driver that it needs: pip install '{driver}'"

@@ -108,10 +108,7 @@ def collect(submission: Submission, problem_set: str, into: Path) -> Submission:
     if _complaint(submission) or not (found or target.is_dir()):
         return submission
     if found and not _same_files(found[0], target):
-        shutil.rmtree(target, ignore_errors=True)
-        target.mkdir(parents=True)
-        for path, whole in _to_collect(found[0]):
-            _copy(path, target / path.name, whole=whole)
+        _copy_all(found[0], target)
     if found:
         stamp(target, _timestamp(found[0]))
     return Submission(submission.student, (into / submission.student,))
@@ -367,6 +364,20 @@ def _read(path: Path) -> bytes:
             "clear its outputs, save it and hand it in again"
         )
     return path.read_bytes()
+
+
+def _copy_all(folder: Path, target: Path) -> None:
+    """Puts what is collected of a folder in the place of what was before, all of it or nothing."""
+    draft = target.with_name(f".{target.name}.draft")
+    shutil.rmtree(draft, ignore_errors=True)
+    try:
+        draft.mkdir(parents=True)
+        for path, whole in _to_collect(folder):
+            _copy(path, draft / path.name, whole=whole)
+        shutil.rmtree(target, ignore_errors=True)
+        draft.rename(target)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
 
 
 def _copy(path: Path, target: Path, *, whole: bool) -> None:

@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from course_lib.grading.whole import write_whole
+
 RECEIPT = "timestamp.txt"
 
 
@@ -73,9 +75,10 @@ def stamp(folder: Path, line: str) -> None:
     """
     path = folder / RECEIPT
     if folder.is_dir() and _beginning(path).strip() != line.strip():
-        path.unlink(missing_ok=True)
         if line:
-            path.write_text(line, encoding="utf-8")
+            write_whole(path, line.encode())
+        else:
+            path.unlink(missing_ok=True)
 
 
 def _beginning(path: Path) -> str:

@@ -20,7 +20,10 @@ from course_lib.grading.gradebook import NO_RESPONSE, Mark, Writing, mark_of, op
 from course_lib.grading.intake import EXCHANGE_KEY, instant_of
 from course_lib.grading.receipts import RECEIPT, read_receipts
 from course_lib.grading.verdicts import Verdict
+from course_lib.grading.whole import write_whole
 from course_lib.grading.workspace import Workspace
+
+_READ_ONLY = 0o444  # as nbgrader leaves what it graded
 
 
 @dataclass(frozen=True)
@@ -297,7 +300,7 @@ class _Files:
         self._kept = workspace.root / ".course" / "given" / problem_set
         self._kept.mkdir(parents=True, exist_ok=True)
         for path in self._given:
-            _write(path.read_bytes(), self._kept / path.name)
+            write_whole(self._kept / path.name, path.read_bytes(), mode=_READ_ONLY)
 
     def write(self, result: Result) -> None:
         if not result.notebook:
@@ -309,10 +312,10 @@ class _Files:
             self._lay(given.name, path.parent)
         for name, text in ((RECEIPT, result.timestamp), (EXCHANGE_KEY, result.exchange_key)):
             if text:
-                _write(text.encode(), path.parent / name)
+                write_whole(path.parent / name, text.encode(), mode=_READ_ONLY)
             else:
                 (path.parent / name).unlink(missing_ok=True)
-        _write(result.notebook.encode(), path)
+        write_whole(path, result.notebook.encode(), mode=_READ_ONLY)
 
     def remove(self, student: str) -> None:
         path = self.workspace.notebook("autograded", self.problem_set, student)
@@ -328,16 +331,6 @@ class _Files:
             os.link(source, target)
         except OSError:
             shutil.copyfile(source, target)
-
-
-def _write(content: bytes, path: Path) -> None:
-    """Writes a read-only file in one piece: a reader, and the next run, find the old or the new."""
-    draft = path.with_name(f".{path.name}.draft")
-    draft.unlink(missing_ok=True)
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o444)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(content)
-    os.replace(draft, path)
 
 
 def _entry(marks: Mapping[str, Mark], record: Any) -> Entry:

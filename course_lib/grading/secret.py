@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 from pathlib import Path
@@ -34,12 +35,11 @@ def _make_secret(path: Path) -> None:
     """Writes a new secret; of two processes that come at once, one wins and both read the same."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f"secret.{os.getpid()}")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(secrets.token_bytes(SECRET_BYTES))
     try:
-        os.link(draft, path)
-    except FileExistsError:
-        pass
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(secrets.token_bytes(SECRET_BYTES))
+        with contextlib.suppress(FileExistsError):
+            os.link(draft, path)
     finally:
-        draft.unlink()
+        draft.unlink(missing_ok=True)

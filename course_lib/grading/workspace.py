@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import sys
 import tempfile
 import warnings
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from course_lib.course import Course, CourseError
+from course_lib.grading.whole import write_whole
 
 CODE_STUB = "raise NotImplementedError"
 TEXT_STUB = "✎"  # no prose: one gradebook serves notebooks of every language
@@ -93,7 +95,7 @@ def open_workspace(course: Course, root: Path) -> Workspace:
     _require_database(root / "gradebook.db")
     if root != course.root:
         config = _CONFIG_FILE.format(course=str(course.root))
-        (root / "nbgrader_config.py").write_text(config, encoding="utf-8")
+        write_whole(root / "nbgrader_config.py", config.encode())
     return Workspace(course=course, root=root)
 
 
@@ -192,7 +194,13 @@ def _start(converter: Any, log: NbgraderLog, failure: str) -> None:
             )
         else:
             reason = log.last_error or str(error)
-        raise CourseError(f"{failure}: {reason}.") from error
+        raise CourseError(f"{failure}: {reason.rstrip('.')}.{remedy_of(reason)}") from error
+
+
+def remedy_of(reason: str) -> str:
+    """What to do about a failure whose words say that a disk is full; empty for others."""
+    full = re.search("disk is full|No space left|quota exceeded", reason)
+    return " Make room on the disk; the same command goes on from there." if full else ""
 
 
 class NbgraderLog(logging.Handler):
@@ -214,7 +222,7 @@ class NbgraderLog(logging.Handler):
     @property
     def last_error(self) -> str:
         """The last line of the first traceback logged: the error itself; empty where there was none."""
-        tracebacks = [line for line in self.lines if line.startswith("Traceback")]
+        tracebacks = [line for line in self.lines if "Traceback (most recent call last)" in line]
         return tracebacks[0].strip().splitlines()[-1] if tracebacks else ""
 
 

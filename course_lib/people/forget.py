@@ -12,6 +12,7 @@ from typing import Any
 from course_lib.course import SETTINGS_FILE, Course, CourseError, without_people
 from course_lib.grading.gradebook import open_gradebook
 from course_lib.grading.secret import secret_path
+from course_lib.grading.whole import write_whole
 from course_lib.grading.workspace import Workspace, open_workspace
 
 FOLDERS = ("submitted", "autograded", "feedback", "exports")
@@ -49,7 +50,7 @@ def remember(course: Course, *paths: Path | None) -> None:
     given = [path.absolute() for path in paths if path]
     people = [str(path) for path in given if not path.is_relative_to(course.build / "demo")]
     places = sorted({*_written(course), *people})
-    (course.private / _WRITTEN).write_text(json.dumps(places, ensure_ascii=False), encoding="utf-8")
+    write_whole(course.private / _WRITTEN, json.dumps(places, ensure_ascii=False).encode())
 
 
 def found_of(course: Course, term: str) -> dict[str, int]:
