@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 
 from course_lib import cli_people
@@ -514,9 +515,14 @@ def _report_table(report: Report) -> Table:
         points = "" if nothing else _points(student.score, student.max_score)
         remarks = [student.note, student.time_stamp, "" if student.before is None else _before(student)]
         cost = [_after_lateness(student)] if late else []
-        lines.add_row(
-            student.id, student.status.replace("_", " "), points, *cost, "; ".join(filter(None, remarks))
+        cells = (
+            student.id,
+            student.status.replace("_", " "),
+            points,
+            *cost,
+            "; ".join(filter(None, remarks)),
         )
+        lines.add_row(*map(escape, cells))  # names and remarks may hold what rich takes for markup
     return lines
 
 

@@ -162,6 +162,17 @@ def test_grade_prints_a_table_and_writes_json(course: Course, run: Run) -> None:
     assert str(course.root / "report.json") in found_of(replace(course, term="now"), "now")
 
 
+def test_names_in_a_table_are_text(course: Course, run: Run) -> None:
+    """The table's printer takes words in brackets for colours, hides them, and fails at an end without a beginning."""
+    hand_in(course, course.root / "submitted", "student-001[red]", double_solution=DOUBLE)
+    path = hand_in(course, course.root / "submitted", "student-002", double_solution=DOUBLE)
+    path.rename(path.with_name("a[bold]b.ipynb"))
+    code, out, err = run("grade", "mini")
+    assert (code, err) == (0, "")
+    assert "student-001[red]" in out
+    assert "a[bold]b.ipynb" in out
+
+
 def test_grade_shows_what_lateness_costs(course: Course, run: Run) -> None:
     for student, day in {"student-001": "03-31", "student-002": "04-01"}.items():
         path = hand_in(course, course.root / "submitted", student, double_solution=DOUBLE)
@@ -351,7 +362,8 @@ def test_errors_of_the_system_get_a_sentence(
     assert run("release") == (
         1,
         "",
-        "course: exercises/ko: No space left on device. Check the place and its permissions, and try again.\n",
+        "course: exercises/ko: No space left on device. Make room there. What was finished stays; the same command "
+        "goes on from there.\n",
     )
 
 

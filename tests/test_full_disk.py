@@ -92,8 +92,8 @@ def test_write_whole_leaves_the_old_file_and_no_draft(
 ) -> None:
     path = tmp_path / "a.txt"
     write_whole(path, b"old")
-    with pytest.raises(OSError, match=r"a\.txt"), monkeypatch.context() as patch:
-        patch.setattr(os, "fdopen", full)
+    monkeypatch.setattr(os, "fdopen", full)
+    with pytest.raises(OSError, match=r"a\.txt"):
         write_whole(path, b"new")
     assert [found.name for found in tmp_path.iterdir()] == ["a.txt"]
     assert path.read_bytes() == b"old"
