@@ -287,6 +287,22 @@ def fonts_of(page: PageObject) -> list[dict]:
     ]
 
 
+@pytest.mark.parametrize(
+    ("epoch", "prints", "taken"),
+    [(None, "ab", "a"), ("1800000000", "aab", "a"), ("1800000000", "bacab", "a")],
+)
+def test_print_that_has_to_be_the_same_is_one_of_two_that_are(
+    epoch: str | None, prints: str, taken: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SOURCE_DATE_EPOCH", raising=False)
+    if epoch:
+        monkeypatch.setenv("SOURCE_DATE_EPOCH", epoch)
+    coming = iter(prints)
+    monkeypatch.setattr(pdf, "_to_paper", lambda browser, page, target: target.write_text(next(coming)))
+    pdf._to_paper_alike("chromium", tmp_path / "index.html", tmp_path / "book.pdf")
+    assert (tmp_path / "book.pdf").read_text() == taken
+
+
 def test_find_browser_names_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("CHROMIUM", raising=False)
