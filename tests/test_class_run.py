@@ -535,6 +535,28 @@ def test_a_worker_and_its_room_keep_to_one_core(
 # What is recorded
 
 
+@pytest.mark.parametrize("year", [1970, 2099])
+def test_marks_and_penalties_do_not_go_by_the_clock_of_whoever_grades(
+    course: Course, tmp_path: Path, inline: None, monkeypatch: pytest.MonkeyPatch, year: int
+) -> None:
+    """A clock that was set says no more than that times look odd by it."""
+    path = hand_in(course, tmp_path / "in", "student-001", double_solution=ANSWERS["right"])
+    (path.parent / "timestamp.txt").write_text("2026-03-01 10:00:00 UTC\n")
+    right = grade(course, "mini", tmp_path / "in", tmp_path / "w").students[0]
+    before = marks(tmp_path / "w")
+
+    class Clock(datetime):
+        @classmethod
+        def now(cls, tz: Any = None) -> datetime:
+            return datetime(year, 1, 1, tzinfo=tz)
+
+    monkeypatch.setattr(run, "datetime", Clock)
+    odd = grade(course, "mini", tmp_path / "in", tmp_path / "w", again=True).students[0]
+    assert marks(tmp_path / "w") == before
+    assert odd.items == right.items
+    assert ("is in the future" if year == 1970 else "more than a year ago") in odd.time_stamp
+
+
 def test_two_runs_at_once_are_refused(course: Course, handed_in: Path, tmp_path: Path, inline: None) -> None:
     def another(done: int, total: int, failures: int) -> None:
         with pytest.raises(CourseError, match="Another course grade is at work"):

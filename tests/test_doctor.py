@@ -60,6 +60,31 @@ def test_room_on_another_system_names_no_package_of_this_one(monkeypatch: pytest
         require_walls()
 
 
+def test_doctor_names_the_profile_that_takes_from_bwrap_what_a_room_needs(
+    ubuntu: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from course_lib.grading import rooms
+
+    profile = "/etc/apparmor.d/bwrap-userns-restrict"
+    closed = rooms.RoomError("The student's room did not start")
+
+    def refuse(_: object) -> None:
+        raise closed
+
+    monkeypatch.setattr(rooms.Room, "__enter__", refuse)
+    monkeypatch.setattr(doctor, "_bubblewrap", lambda: doctor.Finding("bubblewrap", True, "1"))
+    monkeypatch.setattr(bubblewrap, "find_bwrap", lambda: "/usr/bin/bwrap")
+    assert "AppArmor" not in findings()["a student's room"].remedy
+    monkeypatch.setattr(doctor, "_read", {**FILES, profile: "profile bwrap /usr/bin/bwrap"}.get)
+    remedy = findings()["a student's room"].remedy
+    assert (
+        f"sudo apparmor_parser -R {profile}; to keep it so: sudo ln -s {profile} /etc/apparmor.d/disable/"
+        in remedy
+    )
+    monkeypatch.setattr(bubblewrap, "find_bwrap", lambda: "/home/me/.venv/bin/bwrap")
+    assert "AppArmor" not in findings()["a student's room"].remedy
+
+
 @pytest.mark.parametrize(
     ("system", "command"), [("win32", "wsl --install -d Debian"), ("darwin", "brew install lima")]
 )

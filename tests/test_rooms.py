@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import pwd
 import re
@@ -447,6 +448,18 @@ def test_examine_names_the_mistake_and_the_limit(room: Room) -> None:
     assert verdict(late)[0] == 0.0
     assert "after the time limit of 0.5 s" in verdict(late)[1]
     assert late.metadata[LIMITS] == ["double: Stopped after the time limit of 0.5 s."]
+
+
+def test_limits_hold_while_the_clock_is_set(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Back by years, forward by years, at every look."""
+    clock = itertools.cycle((0.0, 4e9))
+    monkeypatch.setattr(time, "time", lambda: next(clock))
+    start = time.monotonic()
+    cells = ["def double(x):\n    return 2 * x", "while True:\n    pass", "import time; time.sleep(0.2)"]
+    assert verdict(examined(room, DOUBLE, *cells, limits=Limits(cell=1.0)))[0] == 2.0
+    late = examined(room, DOUBLE, "def double(x):\n    while True:\n        pass", limits=Limits(call=0.5))
+    assert late.metadata[LIMITS] == ["double: Stopped after the time limit of 0.5 s."]
+    assert time.monotonic() - start < 60
 
 
 def test_examine_opens_nothing_after_the_notebooks_time(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:

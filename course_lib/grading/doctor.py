@@ -25,6 +25,7 @@ _FORBIDDING = (
     ("user/max_user_namespaces", "0", "10000"),
     ("kernel/apparmor_restrict_unprivileged_userns", "1", "0"),  # Ubuntu from 23.10 on
 )
+_PROFILE = "/etc/apparmor.d/bwrap-userns-restrict"
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,6 @@ def _user_namespaces() -> Finding:
     for name, forbidding, allowing in _FORBIDDING:
         if _read(f"/proc/sys/{name}") == forbidding:
             setting = f"{name.replace('/', '.')}={allowing}"
-            # AppArmor lets the system's own bwrap pass where it has a profile for it: the proof below tells.
             return Finding(
                 "user namespaces",
                 False,
@@ -129,11 +129,26 @@ def _proof() -> Finding:
         with Room() as room, room.seat():
             pass
     except RoomError as error:
-        within = any(Path(sign).exists() for sign in ("/.dockerenv", "/run/.containerenv"))
-        within = within and _bubblewrap().good
-        remedy = "A container has to be started with --privileged for that" if within else ""
-        return Finding("a student's room", False, str(error).rstrip("."), remedy)
+        remedies = [*_of_a_container(), *_of_a_profile()] if _bubblewrap().good else []
+        return Finding("a student's room", False, str(error).rstrip("."), ". ".join(remedies))
     return Finding("a student's room", True, "opens")
+
+
+def _of_a_container() -> Iterator[str]:
+    if any(Path(sign).exists() for sign in ("/.dockerenv", "/run/.containerenv")):
+        yield "A container has to be started with --privileged for that"
+
+
+def _of_a_profile() -> Iterator[str]:
+    """Ubuntu from 25.04 on lets the system's bwrap make namespaces, and what it starts do nothing in them."""
+    from course_lib.grading.bubblewrap import find_bwrap
+
+    if _read(_PROFILE) is not None and find_bwrap() == "/usr/bin/bwrap":
+        yield (
+            f"AppArmor's profile {_PROFILE} takes from what bwrap starts all that a room needs. Take the profile out, "
+            f"until this machine starts again: {_as_root(f'apparmor_parser -R {_PROFILE}')}; to keep it so: "
+            f"{_as_root(f'ln -s {_PROFILE} /etc/apparmor.d/disable/')}"
+        )
 
 
 def _install(package: str) -> str:
