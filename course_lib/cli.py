@@ -43,7 +43,8 @@ def main(arguments: list[str] | None = None) -> None:
     except CourseError as error:
         _fail(str(error))
     except USAGE_ERROR as error:
-        _fail(f"{error.format_message().rstrip('.')}. See: course --help")
+        said = " ".join(error.format_message().split()).rstrip(".")
+        _fail(f"{said}. See: {_command_of(error)} --help")
     except (KeyboardInterrupt, typer.Abort):
         _fail("Stopped. What was finished stays; the same command goes on from there.")
     except OSError as error:
@@ -62,6 +63,10 @@ def main(arguments: list[str] | None = None) -> None:
             "the disk. What was recorded stays; the same command goes on from there."
         )
     sys.exit(code or 0)
+
+
+def _command_of(error: Any) -> str:
+    return f"course {error.ctx.info_name}" if error.ctx and error.ctx.parent else "course"
 
 
 def _fail(sentence: str) -> None:
@@ -106,7 +111,7 @@ def build(
 @app.command()
 def serve(
     port: Annotated[
-        int, typer.Option(metavar="N", min=0, max=65535, help="Of this machine; 0 is any free one.")
+        int, typer.Option(metavar="N", min=0, max=65535, help="Port of this machine; 0 is any free one.")
     ] = 8000,
 ) -> None:
     """Show the book on this machine, built anew at every change.
@@ -122,14 +127,14 @@ def serve(
 @app.command()
 def release(
     problem_sets: Annotated[
-        list[str] | None, typer.Argument(metavar="PS", help="All, if none is named.")
+        list[str] | None, typer.Argument(metavar="PS", help="Problem sets: ps1; all, if none is named.")
     ] = None,
     check: Annotated[
         bool, typer.Option("--check", help="Write nothing; say whether exercises/ is up to date.")
     ] = False,
     kits: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Write there a zip for students of each, PS-LANGUAGE.zip."),
+        typer.Option(metavar="DIR", help="Also write PS-LANGUAGE.zip there, which students get."),
     ] = None,
     bundle: Annotated[
         Path | None,
@@ -168,7 +173,7 @@ def release(
 
 @app.command("new-task")
 def new_task(
-    problem_set: Annotated[str, typer.Argument(metavar="PS")],
+    problem_set: Annotated[str, typer.Argument(metavar="PS", help="The problem set: ps1.")],
     name: Annotated[str, typer.Argument(metavar="TASK", help="The function that students write: row_sums.")],
     add: Annotated[bool, typer.Option("--add", help="Add it first, as a scaffold.")] = False,
 ) -> None:
@@ -193,7 +198,7 @@ def new_task(
 
 @app.command()
 def grade(
-    problem_set: Annotated[str, typer.Argument(metavar="PS")],
+    problem_set: Annotated[str, typer.Argument(metavar="PS", help="The problem set: ps1.")],
     submitted: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Holds STUDENT/PS/*.ipynb; by default submitted/ of the course."),
@@ -241,10 +246,10 @@ def grade(
 
 @app.command()
 def feedback(
-    problem_set: Annotated[str, typer.Argument(metavar="PS")],
+    problem_set: Annotated[str, typer.Argument(metavar="PS", help="The problem set: ps1.")],
     to: Annotated[
         Literal["canvas", "moodle", "folder"] | None,
-        typer.Option(help="Pack a zip to upload there, or one a student into a folder."),
+        typer.Option(help="Pack one zip to upload there, or one for each student into a folder."),
     ] = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Where that zip or folder goes.")] = None,
 ) -> None:
@@ -270,9 +275,9 @@ def feedback(
 
 @app.command()
 def demo() -> None:
-    """All of it once, with a sample class.
+    """Run all of it once, with a sample class.
 
-    Builds the book, releases the problem sets, grades a class whose scores are known beforehand on the first.
+    Builds the book, releases the problem sets, and grades the first one for a class whose scores are known beforehand.
     """
     _require_forks()
     from course_lib.release.demo import demo_workspace, grade_sample
@@ -301,9 +306,9 @@ def demo() -> None:
 
 @app.command()
 def doctor() -> None:
-    """Say what this machine can confine.
+    """Say whether this machine can confine students' code.
 
-    Students' code runs behind walls, or not at all: each part of them is looked at, and a room is opened.
+    It runs behind walls, or not at all: each part of them is looked at, and a room is opened.
     """
     from course_lib.grading.doctor import examine_machine
 

@@ -28,7 +28,9 @@ def add_to(app: typer.Typer) -> None:
 
 def roster(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="CSV in UTF-8, UTF-16 or CP949.")],
-    source: Annotated[Literal["canvas", "moodle", "csv"], typer.Option("--from")] = "csv",
+    source: Annotated[
+        Literal["canvas", "moodle", "csv"], typer.Option("--from", help="What gave the list.")
+    ] = "csv",
     id_column: Annotated[
         str | None, typer.Option("--id", metavar="COLUMN", help="The column of the students' ids.")
     ] = None,
@@ -55,11 +57,11 @@ def roster(
 
 
 def collect(
-    problem_set: Annotated[str, typer.Argument(metavar="PS")],
+    problem_set: Annotated[str, typer.Argument(metavar="PS", help="The problem set: ps1.")],
     file: Annotated[Path, typer.Argument(metavar="FILE.zip", help="All submissions, as the LMS gives them.")],
     source: Annotated[
         Literal["canvas", "moodle"] | None,
-        typer.Option("--from", help="By default, what the names look like."),
+        typer.Option("--from", help="What gave the zip; by default, as its names look."),
     ] = None,
     times: Annotated[
         Path | None,
@@ -126,8 +128,13 @@ def _say_of_collection(done: Collection) -> None:
 
 
 def export(
-    problem_set: Annotated[str, typer.Argument(metavar="PS|all")],
-    to: Annotated[Literal["canvas", "moodle", "csv", "xlsx"], typer.Option()],
+    problem_set: Annotated[
+        str, typer.Argument(metavar="PS|all", help="A problem set, or all that are graded.")
+    ],
+    to: Annotated[
+        Literal["canvas", "moodle", "csv", "xlsx"],
+        typer.Option(help="An LMS, or a table for yourself."),
+    ],
     out: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="By default in exports/, named for the set and the LMS."),
@@ -179,8 +186,10 @@ def export(
 
 
 def report(
-    problem_set: Annotated[str, typer.Argument(metavar="PS")],
-    out: Annotated[Path | None, typer.Option(metavar="FILE.html")] = None,
+    problem_set: Annotated[str, typer.Argument(metavar="PS", help="The problem set: ps1.")],
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE.html", help="By default exports/PS-report.html.")
+    ] = None,
     names: Annotated[
         bool, typer.Option("--names", help="With each student's points: not to be shown.")
     ] = False,
@@ -217,7 +226,7 @@ def report(
 
 
 def similar(
-    problem_set: Annotated[str, typer.Argument(metavar="PS")],
+    problem_set: Annotated[str, typer.Argument(metavar="PS", help="The problem set: ps1.")],
     most: Annotated[int, typer.Option(metavar="N", min=1, help="So many pairs at most.")] = 50,
     json: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the list there, too.")] = None,
 ) -> None:
