@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import re
 import shutil
+import struct
 import time
 from html.parser import HTMLParser
 from pathlib import Path
@@ -18,6 +21,7 @@ from course_lib.course import Course, CourseError
 from course_lib.grading import feedback_page
 from course_lib.grading.feedback import Feedback, write_feedback
 from course_lib.grading.feedback_page import Mark, Marks, page
+from course_lib.grading.foreign_notebook import parse_notebook
 from course_lib.grading.run import grade
 from course_lib.grading.workspace import nbgrader_at_work
 
@@ -145,6 +149,16 @@ def test_page_shows_markdown_tables_links_and_formulas() -> None:
 
 def test_page_shows_a_formula_that_is_not_understood_as_it_was_written() -> None:
     assert "\\nonsense{x}" in Seen(shown(v4.new_markdown_cell("$\\nonsense{x}$"))).text
+
+
+def test_a_picture_in_words_is_one_of_a_size_that_can_be_drawn() -> None:
+    """Of a million by a million pixels, the browser of whoever marks would run out of memory."""
+    size = struct.pack("!II", 10**6, 10**6)
+    bomb = base64.b64encode(base64.b64decode(PNG)[:16] + size + base64.b64decode(PNG)[24:]).decode()
+    attachments = {"a.png": {"image/png": PNG}, "b.png": {"image/png": bomb}, "c.png": {"image/png": "AAAA"}}
+    cell = {"cell_type": "markdown", "metadata": {}, "source": "", "attachments": attachments}
+    text = json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [cell]})
+    assert parse_notebook(text).cells[0].attachments == {"a.png": {"image/png": PNG}}
 
 
 def test_page_shows_the_pictures_that_are_ones() -> None:

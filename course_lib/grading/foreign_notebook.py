@@ -11,6 +11,7 @@ import re
 from typing import Any
 
 from course_lib.grading.notebook import new_notebook, unchecked_cell
+from course_lib.grading.plain import picture
 
 MAX_PARTS = 3_000_000  # commas and brackets of the file, at most: what a parser makes of it fits into memory
 MAX_CELLS = 5_000
@@ -102,7 +103,10 @@ def _pictures(attachments: Any) -> dict[str, Any]:
         kept = {
             kind: data
             for kind, data in (bundle.items() if isinstance(bundle, dict) else [])
-            if kind in _PICTURES and isinstance(data, str) and data.isascii()
+            if kind in _PICTURES
+            and isinstance(data, str)
+            and data.isascii()
+            and (kind != "image/png" or picture(data) is not None)  # of a size that a browser can draw
         }
         if kept and name.isprintable():
             pictures[name] = kept
