@@ -146,7 +146,8 @@ def release(
         str | None, typer.Option(metavar="TERM", help="The term of the bundle: 2027-spring.")
     ] = None,
     verify: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Prove a bundle against its manifest.")
+        Path | None,
+        typer.Option(metavar="DIR", help="Prove a bundle, or a kit in one, against its manifest."),
     ] = None,
 ) -> None:
     """Derive exercises/ from solutions/.

@@ -348,6 +348,11 @@ def test_verify_names_what_is_altered_missing_and_extra(made: Path) -> None:
         ],
         digest,
     )
+    assert verify(made / "students") == verify(made / "students" / "mini-ko.zip")
+    assert verify(made / "students" / "mini-ko.zip") == (["students/mini-ko.zip was altered"], digest)
+    assert verify(made / "students" / "mini-en.zip") == ([], digest)
+    with pytest.raises(CourseError, match=r"there is nothing to prove .*mini-fr\.zip against"):
+        verify(made / "students" / "mini-fr.zip")
     (made / "manifest.json").write_text("{}")
     with pytest.raises(CourseError, match="is not a manifest"):
         verify(made)

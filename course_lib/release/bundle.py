@@ -62,22 +62,28 @@ def write_bundle(course: Course, term: str | None, folder: Path, progress: Say =
     return Bundled(folder, said, len(files), _sha256(folder / MANIFEST))
 
 
-def verify(folder: Path) -> tuple[list[str], str]:
-    """What differs between a bundle and its manifest, one line each; and the manifest's own SHA-256."""
+def verify(place: Path) -> tuple[list[str], str]:
+    """What differs between a bundle and its manifest, one line each; and the manifest's own SHA-256.
+
+    Of a folder or a file in a bundle, a kit say, what differs there.
+    """
+    above = [place, *place.absolute().parents] if place.exists() else [place]
+    folder = next((each for each in above if (each / MANIFEST).is_file()), place)
     path = folder / MANIFEST
+    within = place.absolute().relative_to(folder.absolute())
     try:
         listed = json.loads(path.read_text(encoding="utf-8"))["files"]
         expected = {name: entry["sha256"] for name, entry in listed.items()}
-    except FileNotFoundError:
-        raise CourseError(f"{path} is missing: there is nothing to prove {folder} against.") from None
+    except (FileNotFoundError, NotADirectoryError):
+        raise CourseError(f"{path} is missing: there is nothing to prove {place} against.") from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise CourseError(f"{path} is not a manifest of `course release --bundle`: {error}.") from error
     there = {name: entry["sha256"] for name, entry in _digests(folder).items() if name != MANIFEST}
-    found = [f"{name} is missing" for name in sorted(expected.keys() - there.keys())]
-    found += [f"{name} is not in the manifest" for name in sorted(there.keys() - expected.keys())]
+    found = {name: f"{name} is missing" for name in sorted(expected.keys() - there.keys())}
+    found |= {name: f"{name} is not in the manifest" for name in sorted(there.keys() - expected.keys())}
     both = sorted(expected.keys() & there.keys())
-    found += [f"{name} was altered" for name in both if expected[name] != there[name]]
-    return found, _sha256(path)
+    found |= {name: f"{name} was altered" for name in both if expected[name] != there[name]}
+    return [line for name, line in found.items() if Path(name).is_relative_to(within)], _sha256(path)
 
 
 def _require_term(course: Course, term: str | None) -> str:
