@@ -127,8 +127,8 @@ def _judge_part(
 def _weight(task: TaskCases, mistake: str, pairs: list[tuple[Case, Outcome]]) -> float:
     """How much the cases speak for a mistake that explains a part: parts lost by it, less those lost otherwise.
 
-    Errors and NaN come of many causes: where nothing else agrees, each part that it would lose and that is right counts
-    half against it. Where several mistakes explain them alike, the one wins that would show in the fewest right cases.
+    Errors, NaN and 0 come of many causes: where nothing else agrees, each part that it would lose and that is right
+    speaks against it. Of several that explain them alike, the one that would show in the fewest right cases wins.
     """
     fit: dict[str, bool] = {}
     spared: list[str] = []
@@ -143,15 +143,15 @@ def _weight(task: TaskCases, mistake: str, pairs: list[tuple[Case, Outcome]]) ->
             fits = _agree(task, expected, outcome)
             fit[case.part] = fit.get(case.part, False) or fits
             telling = telling or (fits and _has_wrong_numbers(task, case.right, outcome))
-    against = 0 if telling else len({*spared} - fit.keys()) / 2
+    against = 0 if telling else len({*spared} - fit.keys())
     return sum(1 if fits else -1 for fits in fit.values()) - against - len(spared) / (len(pairs) + 1) / 4
 
 
 def _has_wrong_numbers(task: TaskCases, right: Outcome, outcome: Outcome) -> bool:
-    """Whether something else than errors, NaN and infinities tells the outcome from the right one."""
+    """Whether something else than errors, NaN, infinities and zeros tells the outcome from the right one."""
     return any(
         got.shape != expected.shape
-        or not near(np.where(np.isfinite(got), got, expected), expected, task.rtol, task.atol)
+        or not near(np.where(np.isfinite(got) & (got != 0), got, expected), expected, task.rtol, task.atol)
         for got, expected in zip(outcome.values, right.values, strict=False)
     )
 
