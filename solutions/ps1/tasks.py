@@ -247,6 +247,10 @@ LOGIT_PARTS = (
 )
 
 
+MASK_INDEXED = Text(
+    "logits[~mask] 는 shape가 같은 mask만 받습니다. broadcast되는 mask에는 np.where 를 쓰세요.",
+    "logits[~mask] takes a mask of the same shape only. For one that broadcasts, use np.where.",
+)
 SCALED_BY_N_K = Text(
     "Key의 수 √n_k 로 나누었습니다. dot product는 d_k 개의 곱을 더한 것이므로 √d_k 로 나눕니다.",
     "This divides by √n_k, the number of Keys. A dot product sums d_k products: divide by √d_k.",
@@ -436,10 +440,7 @@ SCALE_AND_MASK = Task(
         ),
         Mistake(
             logits_indexed,
-            Text(
-                "logits[~mask] 는 shape가 같은 mask만 받습니다. broadcast되는 mask에는 np.where 를 쓰세요.",
-                "logits[~mask] takes a mask of the same shape only. For one that broadcasts, use np.where.",
-            ),
+            MASK_INDEXED,
             frozenset({"broadcast"}),
         ),
     ),
@@ -748,7 +749,9 @@ def draw_attention_batches(rng):
 
 
 def draw_masked(rng):
-    return [masked_qkv(rng)]
+    each_batch = random_mask(rng, 2, 7)[:, None, :]
+    padded = {"q": rng.normal(size=(2, 5, 3)), "k": rng.normal(size=(7, 3)), "v": rng.normal(size=(7, 11))}
+    return [masked_qkv(rng), {**padded, "mask": each_batch}]
 
 
 def draw_dead_query(rng):
@@ -758,7 +761,7 @@ def draw_dead_query(rng):
 OUTPUT_PARTS = (
     Part("plain", 2, Text("mask 없이, d_v ≠ d_k", "no mask, d_v ≠ d_k"), draw_plain),
     Part("batches", 1, Text("broadcast되는 batch", "batches that broadcast"), draw_attention_batches),
-    Part("masked", 2, Text("mask", "a mask"), draw_masked),
+    Part("masked", 2, Text("mask, broadcast되는 것도", "a mask, also one that broadcasts"), draw_masked),
     Part("dead_row", 1, Text("볼 Key가 없는 Query", "a Query that may attend to no Key"), draw_dead_query),
     Part("extremes", 1, Text("아주 크거나 작은 scores", "very large and very small scores"), extreme_qkv),
     Part("scale", 1, Text("주어진 scale", "a given scale"), scaled_qkv),
@@ -900,6 +903,15 @@ ATTENTION = Task(
             variant(attention, "mask_read_inverted", ("logits, -np.inf", "-np.inf, logits")),
             MASK_INVERTED,
             WITH_MASK,
+        ),
+        Mistake(
+            variant(
+                attention,
+                "mask_as_an_index",
+                ("logits = np.where(mask, logits, -np.inf)", "logits[~mask] = -np.inf"),
+            ),
+            MASK_INDEXED,
+            frozenset({"masked"}),
         ),
         Mistake(
             variant(attention, "mask_not_used", ("np.where(mask, logits, -np.inf)", "1.0 * logits")),
