@@ -39,6 +39,8 @@ class Served:
             text=True,
             encoding="utf-8",
             start_new_session=True,
+            # As in a terminal, also where the tests run in the background, in which shells ignore interrupts.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
         )
         self.watchdog = threading.Timer(PATIENCE, self.process.kill)
         self.watchdog.start()

@@ -138,7 +138,7 @@ def begin_process(places: multiprocessing.Queue[Place]) -> None:
     if parent is not None:
         threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
     place = places.get()
-    if place.core is not None:
+    if place.core is not None and hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {place.core})
     begin(place.paper)
 
