@@ -377,7 +377,7 @@ def test_fonts_have_every_syllable_of_the_pages(site: str, language: str, pages:
 # The digits after which a particle stands, as they are read: with a vowel at the end (2, 4, 5, 9), with another letter.
 PARTICLES = {"이": "013678", "가": "2459", "을": "013678", "를": "2459", "은": "013678", "는": "2459", "과": "013678",
              "와": "2459", "으로": "036", "로": "1245789"}  # fmt: skip
-AFTER_NUMBER = re.compile(r"(?<!Gemma )(\d)\u2060?(이|가|을|를|은|는|과|와|으로|로)(?=[\s,.)])")
+AFTER_NUMBER = re.compile(r"(?<!Gemma[ \u00a0])(\d)\u2060?(이|가|을|를|은|는|과|와|으로|로)(?=[\s,.)])")
 WITHOUT_CODE_AND_EXPONENTS = """() => {
     const article = document.querySelector("article").cloneNode(true);
     const others = "pre, code, msup, msubsup, script, [id^='figure-']";
