@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 import shutil
 import struct
+from contextlib import nullcontext
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import nbclient
 import pytest
+from jupyter_client.client import KernelClient
 from mini_book import INDEX, ROOT, SECOND, make_book, write
 from nbclient.exceptions import CellExecutionError, CellTimeoutError
 from nbformat.v4 import new_code_cell
@@ -178,6 +182,29 @@ def test_failure_in_says_page_line_code_and_error(course: Course, error: Excepti
     assert said.startswith(f"the cell at book/ko/second.md, line {line}, which begins 'x = 1', raised")
     assert said.endswith(expected)
     assert len(said) < 450
+
+
+@pytest.mark.parametrize(
+    ("said", "died", "tries"),
+    [("Kernel died before replying to kernel_info", 1, 2), ("Kernel died before replying to kernel_info", 2, 2),
+     ("no such kernel", 1, 1)],
+)  # fmt: skip
+def test_a_kernel_that_did_not_start_is_started_once_more(
+    monkeypatch: pytest.MonkeyPatch, said: str, died: int, tries: int
+) -> None:
+    starts = []
+
+    def lose_some(notebook: Any, **options: Any) -> Any:
+        starts.append(options)
+        if len(starts) <= died:
+            raise RuntimeError(said)
+        return notebook
+
+    assert sphinx_run.NOT_STARTED in inspect.getsource(KernelClient._async_wait_for_ready)
+    monkeypatch.setattr(nbclient, "execute", lose_some)
+    with pytest.raises(RuntimeError, match=said) if died >= tries else nullcontext():
+        assert sphinx_run._execute("notebook", cwd="here") == "notebook"
+    assert starts == [{"cwd": "here", "coalesce_streams": True}] * tries
 
 
 def test_build_site_names_a_missing_file(course: Course) -> None:

@@ -21,6 +21,7 @@ from nbclient.exceptions import DeadKernelError
 from sphinx.util.console import nocolor
 
 FAILED_CELL = "The cell that failed: "  # followed by JSON, on one line of the log
+NOT_STARTED = "Kernel died before replying"  # as jupyter_client says it
 CELL = re.compile(r"^-{18,19}\n(.*?)\n-{18,19}$", re.DOTALL | re.MULTILINE)  # as nbclient quotes it
 _say_exception = jupyter_book.sphinx.handle_exception
 
@@ -30,8 +31,7 @@ def main(settings: dict[str, Any]) -> int:
     nocolor()
     # MyST-NB would put its results beside the pages, and those of English are among the pages of Korean.
     myst_nb.sphinx_ext.OUTPUT_FOLDER = settings["executed"]
-    # What a cell prints comes in pieces, torn anywhere on a busy machine; MyST-NB would begin a line with each of them.
-    jupyter_cache.executors.utils.executenb = partial(nbclient.execute, coalesce_streams=True)
+    jupyter_cache.executors.utils.executenb = _execute
     jupyter_book.sphinx.handle_exception = _note_failed_cell
     result = jupyter_book.sphinx.build_sphinx(
         settings["source"],
@@ -45,6 +45,21 @@ def main(settings: dict[str, Any]) -> int:
         keep_going=True,
     )
     return 0 if result == 0 else 1
+
+
+def _execute(notebook: Any, **options: Any) -> Any:
+    """Executes a chapter; a kernel that did not start is started once more.
+
+    Kernels that start side by side, as those of two languages do, may have chosen the same port.
+    """
+    # What a cell prints comes in pieces, torn anywhere on a busy machine; MyST-NB would begin a line with each of them.
+    execute = partial(nbclient.execute, notebook, coalesce_streams=True, **options)
+    try:
+        return execute()
+    except RuntimeError as error:
+        if not str(error).startswith(NOT_STARTED):
+            raise
+        return execute()
 
 
 def _note_failed_cell(app: Any, arguments: object, error: BaseException, stream: Any) -> None:
