@@ -43,7 +43,7 @@ def main(arguments: list[str] | None = None) -> None:
     except CourseError as error:
         _fail(str(error))
     except USAGE_ERROR as error:
-        said = " ".join(error.format_message().split()).rstrip(".")
+        said = " ".join(error.format_message().split()).rstrip(".").replace("Value error, ", "")  # pydantic's
         _fail(f"{said}. See: {_command_of(error)} --help")
     except (KeyboardInterrupt, typer.Abort):
         _fail("Stopped. What was finished stays; the same command goes on from there.")
