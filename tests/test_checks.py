@@ -483,7 +483,7 @@ def test_load_says_in_one_line_that_all_is_in_place(tmp_path, capsys):
 def test_load_says_in_one_line_which_module_is_missing(tmp_path, capsys):
     save_cases(tmp_path / "cases.npz", [TASK], modules=["no_such_module"])
     for language, begins in (
-        ("ko", "no_such_module 이(가) 설치되지"),
+        ("ko", "no_such_module이(가) 설치되지"),
         ("en", "no_such_module is not installed."),
     ):
         load(tmp_path / "cases.npz", language)
@@ -512,7 +512,7 @@ def test_load_says_that_the_library_is_another_where_it_can_read_nothing(tmp_pat
     save_cases(tmp_path / "cases.npz", [TASK])
     monkeypatch.undo()
     check = load(tmp_path / "cases.npz", "ko")
-    assert capsys.readouterr().out.startswith("cases.npz는 course_lib 9.0.0 의 것인데 설치된 것은 ")
+    assert capsys.readouterr().out.startswith("cases.npz는 course_lib 9.0.0의 것인데 설치된 것은 ")
     assert check.tasks == {}
 
 
@@ -521,7 +521,7 @@ def test_load_refuses_the_file_of_another_problem_set(tmp_path):
     assert load(tmp_path / "cases.npz", problem_set="ps2").tasks
     with pytest.raises(NotInPlace, match=r"belongs to ps2. Copy that of ps1 here"):
         load(tmp_path / "cases.npz", "en", problem_set="ps1")
-    with pytest.raises(NotInPlace, match=r"ps2 의 것입니다\. ps1 의 것을"):
+    with pytest.raises(NotInPlace, match=r"ps2의 것입니다\. ps1의 것을"):
         load(tmp_path / "cases.npz", "ko", problem_set="ps1")
 
 
@@ -588,7 +588,7 @@ def test_report_says_that_there_is_nothing_to_call(wrong, name):
         "double: 0 / 3 points",
         f"  double should be a function; it is of type {name}. Run the cell that defines it again.",
     ]
-    assert "double 은(는) 함수여야" in report(judge(TASK, wrong), "ko")
+    assert "double은(는) 함수여야" in report(judge(TASK, wrong), "ko")
     module = dataclasses.replace(TASK, way=Way(kind="class"))
     assert "should be a class" in report(judge(module, wrong), "en")
 
@@ -604,7 +604,7 @@ def test_report_says_that_the_signature_is_another():
     assert "missing 1 required positional argument: 'plus')" in text
     assert "AssertionError" not in text
     for wrong in (lambda: X, lambda x: 2 * x, lambda x, y, z: x):
-        assert "부를 수 없습니다. double(x, *, plus=0) 로" in report(judge(TASK, wrong), "ko")
+        assert "부를 수 없습니다. double(x, *, plus=0)로" in report(judge(TASK, wrong), "ko")
         assert "Define it as" in report(judge(TASK, wrong), "en", hidden=True)
 
 

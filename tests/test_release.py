@@ -258,7 +258,7 @@ def test_release_gives_the_same_bytes_every_time(course: Course, original: Cours
 
 
 @pytest.mark.parametrize(
-    ("language", "begins"), [("ko", "numpy 이(가) 없습니다."), ("en", "numpy is missing.")]
+    ("language", "begins"), [("ko", "numpy이(가) 없습니다."), ("en", "numpy is missing.")]
 )
 def test_first_cell_says_in_one_line_what_to_install(
     original: Course,

@@ -5,38 +5,38 @@ from __future__ import annotations
 from course_lib.checks import Text
 
 AXIS_LOST = Text(
-    "두 배열의 축이 어긋납니다. 최댓값, 합, 평균을 구한 축이 사라졌다면 keepdims=True 를 주어 크기 1 인 축으로 남기고, "
+    "두 배열의 축이 어긋납니다. 최댓값, 합, 평균을 구한 축이 사라졌다면 keepdims=True를 주어 크기 1인 축으로 남기고, "
     "@ 자리에 * 를 쓰지 않았는지 보세요.",
     "The axes of two arrays don't line up. If that of a maximum, sum or mean is gone, keepdims=True keeps it, 1 long; "
     "and see that no * stands where @ should.",
 )
 COMPARED_AS_A_WHOLE = Text(
-    "Python의 max 와 min 은 배열을 통째로 비교하려고 합니다. 원소마다 고르는 것은 np.maximum 과 np.minimum 입니다.",
+    "Python의 max와 min은 배열을 통째로 비교하려고 합니다. 원소마다 고르는 것은 np.maximum과 np.minimum입니다.",
     "Python's max and min compare arrays as a whole. np.maximum and np.minimum go entry by entry.",
 )
 DIM_LOST = Text(
-    "any, 합, 평균을 구한 축이 사라져 원래 tensor와 축이 어긋났습니다. keepdim=True 를 주면 크기 1 인 축으로 남습니다.",
+    "any, 합, 평균을 구한 축이 사라져 원래 tensor와 축이 어긋났습니다. keepdim=True를 주면 크기 1인 축으로 남습니다.",
     "The axis of an any, sum or mean is gone, and what is left doesn't line up with the tensor. keepdim=True keeps it, "
     "1 long.",
 )
 DIVIDED_BY_D_K = Text(
-    "d_k 로 나누었습니다. √d_k 로 나눕니다.",
+    "d_k로 나누었습니다. √d_k로 나눕니다.",
     "This divides by d_k. Divide by √d_k.",
 )
 DIVIDED_BY_SCALE = Text(
-    "score를 scale로 나누었습니다. scale은 곱하는 수입니다 (1/√d_k 처럼).",
+    "score를 scale로 나누었습니다. scale은 곱하는 수입니다 (1/√d_k처럼).",
     "The scores are divided by the scale. A scale multiplies, as 1/√d_k does.",
 )
 EXPONENTIAL_OVERFLOWS = Text(
-    "row의 최댓값을 빼지 않아 exp가 넘치거나 모두 0 이 되었습니다.",
+    "row의 최댓값을 빼지 않아 exp가 넘치거나 모두 0이 되었습니다.",
     "Without the row's maximum subtracted, exp overflows or vanishes.",
 )
 EXPONENTIAL_OVERFLOWS_IN_TORCH = Text(
-    "row의 최댓값을 빼지 않아 exp가 넘치거나 모두 0 이 되었습니다. torch.softmax 는 스스로 뺍니다.",
+    "row의 최댓값을 빼지 않아 exp가 넘치거나 모두 0이 되었습니다. torch.softmax는 스스로 뺍니다.",
     "Without the row's maximum subtracted, exp overflows or vanishes. torch.softmax subtracts it by itself.",
 )
 FIRST_BATCH_FOR_ALL = Text(
-    "모든 batch가 첫 번째 K, V 를 읽었습니다.",
+    "모든 batch가 첫 번째 K, V를 읽었습니다.",
     "Every batch entry reads the first K and V here.",
 )
 HALF_PRECISION = Text(
@@ -44,27 +44,27 @@ HALF_PRECISION = Text(
     "This is computed in float16, which has too few digits and turns into inf above 65504.",
 )
 HALF_PRECISION_AROUND_10000 = Text(
-    "float16으로 계산했습니다. 10000 근처에서는 8 씩 건너뛰는 수뿐이라 logits의 차이가 사라집니다.",
+    "float16으로 계산했습니다. 10000 근처에서는 8씩 건너뛰는 수뿐이라 logits의 차이가 사라집니다.",
     "This is computed in float16. Around 10000 its numbers are 8 apart, and the logits' differences are lost.",
 )
 MASKED_AFTER_SOFTMAX = Text(
-    "Softmax 뒤에 mask를 곱하면 남은 weights의 합이 1 이 아닙니다. Softmax 앞에서 logit을 −∞ 로 두세요.",
+    "Softmax 뒤에 mask를 곱하면 남은 weights의 합이 1이 아닙니다. Softmax 앞에서 logit을 −∞로 두세요.",
     "Masking after Softmax leaves weights that don't sum to 1. Put −∞ into the logits before it.",
 )
 MASKED_BEFORE_SCALING = Text(
-    "mask한 다음 scale을 곱했습니다. scale=0 이면 0 × (−∞) = NaN입니다. scale이 먼저입니다.",
+    "mask한 다음 scale을 곱했습니다. scale=0이면 0 × (−∞) = NaN입니다. scale이 먼저입니다.",
     "The scale is applied after the mask, and 0 × (−∞) is NaN for scale=0. Scale first.",
 )
 MASK_INVERTED = Text(
-    "mask를 반대로 읽었습니다. True 는 '볼 수 있음'입니다.",
+    "mask를 반대로 읽었습니다. True는 '볼 수 있음'입니다.",
     "The mask is inverted. True means may attend.",
 )
 MASK_MULTIPLIED = Text(
-    "logits에 mask를 곱하면 가려진 logit이 0 이 되고, exp(0) = 1 이라 오히려 비중을 얻습니다.",
+    "logits에 mask를 곱하면 가려진 logit이 0이 되고, exp(0) = 1이라 오히려 비중을 얻습니다.",
     "Multiplying the logits by the mask makes a masked one 0, and exp(0) = 1 gives it weight.",
 )
 MASK_MULTIPLIED_IN_TORCH = Text(
-    "mask를 곱하면 가려진 logit이 0 이 되고, exp(0) = 1 이라 오히려 비중을 얻습니다. masked_fill 로 −∞ 를 "
+    "mask를 곱하면 가려진 logit이 0이 되고, exp(0) = 1이라 오히려 비중을 얻습니다. masked_fill로 −∞를 "
     "두세요.",
     "Multiplying by the mask makes a masked logit 0, and exp(0) = 1 gives it weight. Put −∞ there with "
     "masked_fill.",
@@ -74,35 +74,35 @@ MASK_NOT_USED = Text(
     "The mask is not used.",
 )
 MASK_OF_NONE = Text(
-    "mask=None 을 따로 다루지 않았습니다: np.where(None, …) 는 모든 자리를 가립니다. `is None` 으로 먼저 물어보세요.",
+    "mask=None을 따로 다루지 않았습니다. np.where(None, …)는 모든 자리를 가립니다. `is None`으로 먼저 물어보세요.",
     "mask=None is not treated apart: np.where(None, …) masks every place. Ask with `is None` first.",
 )
 MASK_REQUIRED = Text(
-    "mask=None 일 때 실패합니다.",
+    "mask=None일 때 실패합니다.",
     "This fails for mask=None.",
 )
 NOT_SCALED = Text(
-    "√d_k 로 나누는 scaling이 빠졌습니다.",
+    "√d_k로 나누는 scaling이 빠졌습니다.",
     "The scaling by √d_k is missing.",
 )
 OUTPUT_TRANSPOSED = Text(
-    "output이 뒤집혔습니다. Query마다 한 row, shape는 (n_q, d_v) 입니다.",
+    "output이 뒤집혔습니다. Query마다 한 row, shape는 (n_q, d_v)입니다.",
     "The output is transposed. One row a Query: (n_q, d_v).",
 )
 SCALED_BY_D_V = Text(
-    "√d_v 로 나누었습니다. dot product의 길이는 Query와 Key의 폭 d_k 입니다.",
+    "√d_v로 나누었습니다. dot product의 길이는 Query와 Key의 폭 d_k입니다.",
     "This divides by √d_v. The dot product is as long as Query and Key are wide: d_k.",
 )
 SCALED_TWICE = Text(
-    "주어진 scale을 쓰고도 √d_k 로 또 나누었습니다. scale은 1/√d_k 를 대신합니다.",
+    "주어진 scale을 쓰고도 √d_k로 또 나누었습니다. scale은 1/√d_k를 대신합니다.",
     "A given scale is used, and √d_k divides as well. The scale takes the place of 1/√d_k.",
 )
 SCALE_NOT_USED = Text(
-    "scale 인자를 쓰지 않고 늘 1/√d_k 를 곱했습니다.",
+    "scale 인자를 쓰지 않고 늘 1/√d_k를 곱했습니다.",
     "The argument scale is not used; it is always 1/√d_k here.",
 )
 SET_BY_INDEX = Text(
-    "하나뿐일 때 결과는 배열이 아니라 수이고, 수에는 [...] = 로 넣을 수 없습니다. np.where 로 고르면 "
+    "하나뿐일 때 결과는 배열이 아니라 수이고, 수에는 [...] = 로 넣을 수 없습니다. np.where로 고르면 "
     "둘 다 됩니다.",
     "Where there is only one, the result is a number, and [...] = can't assign to it. np.where serves both.",
 )
@@ -115,17 +115,17 @@ SOFTMAX_OVER_QUERIES_IN_TORCH = Text(
     "Softmax runs over the Queries here. It runs over the Keys: dim=-1.",
 )
 SOFTMAX_UNGUARDED = Text(
-    "row의 최댓값도 빼지 않고 합이 0 인 row도 살피지 않은 Softmax입니다. 큰 값에서 넘치고, 모두 가려진 row는 "
-    "0/0 이 됩니다.",
+    "row의 최댓값도 빼지 않고 합이 0인 row도 살피지 않은 Softmax입니다. 큰 값에서 넘치고, 모두 가려진 row는 "
+    "0/0이 됩니다.",
     "This Softmax neither subtracts the row's maximum nor looks for rows whose sum is 0: large values overflow, and a "
     "row that is masked throughout becomes 0/0.",
 )
 TRUTH_OF_AN_ARRAY = Text(
-    "배열이 참인지를 물었습니다 (if x:). 배열 전체의 참·거짓은 정해지지 않습니다. 주어졌는지는 is None 으로 "
+    "배열이 참인지를 물었습니다 (if x:). 배열 전체의 참·거짓은 정해지지 않습니다. 주어졌는지는 is None으로 "
     "물어보세요.",
     "An array was asked whether it is true (if x:), which has no answer. Ask with `is None` whether it was given.",
 )
 ZERO_SCALE_TAKEN_FOR_NONE = Text(
-    "scale=0 이 '없음'으로 읽혔습니다 (scale or ...). `scale is None` 으로 물어보세요.",
+    "scale=0이 '없음'으로 읽혔습니다 (scale or ...). `scale is None`으로 물어보세요.",
     "scale=0 is taken for 'not given' (scale or ...). Ask `scale is None`.",
 )

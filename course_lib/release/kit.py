@@ -93,8 +93,8 @@ Python 3.11, 3.12, 3.13 가운데 하나가 필요합니다. 터미널을 이 �
         "upload": """
 Colab에서
 
-1. File > Upload notebook 에서 {ps}.ipynb 를 올립니다.
-2. 왼쪽의 폴더 아이콘을 누르고 cases.npz 와 {wheel} 를 끌어다 놓습니다.
+1. 메뉴 File > Upload notebook에서 {ps}.ipynb를 올립니다.
+2. 왼쪽의 폴더 아이콘을 누르고 cases.npz와 {wheel} 파일을 끌어다 놓습니다.
 3. 새 셀에서 실행합니다:  %pip install {wheel}
 
 올린 파일은 세션이 끝나면 사라집니다. 그때는 2와 3을 다시 하세요.
@@ -102,7 +102,7 @@ Colab에서
         "fetched": """
 Colab에서
 
-File > Upload notebook 에서 {ps}.ipynb 를 올립니다. 나머지는 노트북의 첫 코드 셀이 받아 옵니다.
+메뉴 File > Upload notebook에서 {ps}.ipynb를 올립니다. 나머지는 노트북의 첫 코드 셀이 받아 옵니다.
 세션이 새로 시작되면 그 셀부터 다시 실행하세요.
 """,
         "end": """

@@ -113,7 +113,7 @@ _README = {
 
 {ps}-solved.ipynb    답을 모두 채운 노트북. check는 학생이 받는 것과 같습니다
 marking.md          서술형의 모범 답안과 채점 기준, 코드의 배점과 실수마다의 힌트
-tasks.py, {ps}.md    문제 은행과 노트북의 글: 교재 저장소의 solutions/{ps} 와 같습니다
+tasks.py, {ps}.md    문제 은행과 노트북의 글: 교재 저장소의 solutions/{ps}와 같습니다
 cases.npz           check가 읽는 입력
 {wheel}, requirements.txt   노트북을 실행하는 데 설치할 것
 

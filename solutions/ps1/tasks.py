@@ -55,7 +55,7 @@ def draw_large_scores(rng):
 
 
 SCORE_PARTS = (
-    Part("two_lengths", 1, Text("n_q ≠ n_k 인 한 쌍", "one pair with n_q ≠ n_k"), draw_two_lengths),
+    Part("two_lengths", 1, Text("n_q ≠ n_k인 한 쌍", "one pair with n_q ≠ n_k"), draw_two_lengths),
     Part("batches", 1, Text("batch 축", "batch axes"), draw_score_batches),
     Part("large", 1, Text("큰 값", "large values"), draw_large_scores),
 )
@@ -109,7 +109,7 @@ SCORES = Task(
                 scores, "keys_against_queries", ("q @ np.swapaxes(k, -1, -2)", "k @ np.swapaxes(q, -1, -2)")
             ),
             Text(
-                "K 와 Q 의 자리가 바뀌었습니다. row 하나가 Query 하나의 비교 결과여야 하므로 shape는 (n_q, n_k) 입니다.",
+                "K와 Q의 자리가 바뀌었습니다. row 하나가 Query 하나의 비교 결과여야 하므로 shape는 (n_q, n_k)입니다.",
                 "K and Q have changed places. One row holds one Query's comparisons, so the shape is (n_q, n_k).",
             ),
             everywhere(SCORE_PARTS),
@@ -117,7 +117,7 @@ SCORES = Task(
         Mistake(
             variant(scores, "already_scaled", ("(k, -1, -2)", "(k, -1, -2) / np.sqrt(q.shape[-1])")),
             Text(
-                "√d_k 로 이미 나누었습니다. Score는 나누기 전의 dot product이고, scaling은 다음 단계입니다.",
+                "√d_k로 이미 나누었습니다. Score는 나누기 전의 dot product이고, scaling은 다음 단계입니다.",
                 "This is divided by √d_k already. A score is the dot product itself; scaling is the next step.",
             ),
             everywhere(SCORE_PARTS),
@@ -133,7 +133,7 @@ SCORES = Task(
         Mistake(
             variant(scores, "all_axes_reversed", ("np.swapaxes(k, -1, -2)", "k.T")),
             Text(
-                ".T 는 모든 축을 뒤집고, q[i] 는 batch가 있으면 행렬입니다. batch 축은 두고 마지막 두 축만 바꾸어 (np.swapaxes) @ 로 곱하세요.",
+                ".T는 모든 축을 뒤집고, q[i]는 batch가 있으면 행렬입니다. batch 축은 두고 마지막 두 축만 바꾸어 (np.swapaxes) @ 로 곱하세요.",
                 ".T reverses all axes, and with batch axes q[i] is a matrix. Leave the batch axes, swap the last two only "
                 "(np.swapaxes), and multiply with @.",
             ),
@@ -144,7 +144,7 @@ SCORES = Task(
                 scores, "first_keys_for_all", ("np.swapaxes(k, -1, -2)", "k.reshape(-1, *k.shape[-2:])[0].T")
             ),
             Text(
-                "모든 batch에 첫 번째 K 를 썼습니다. batch마다 자기 K 와 비교해야 합니다.",
+                "모든 batch에 첫 번째 K를 썼습니다. batch마다 자기 K와 비교해야 합니다.",
                 "The first K serves every batch entry here. Each entry is compared with its own K.",
             ),
             frozenset({"batches"}),
@@ -177,7 +177,7 @@ SCORES = Task(
         Mistake(
             variant(scores, "keys_not_transposed", ("np.swapaxes(k, -1, -2)", "k")),
             Text(
-                "k 를 전치하지 않았습니다. 마지막 두 축을 바꾸어 (..., n_q, d_k) 와 (..., d_k, n_k) 를 곱하세요.",
+                "k를 전치하지 않았습니다. 마지막 두 축을 바꾸어 (..., n_q, d_k)와 (..., d_k, n_k)를 곱하세요.",
                 "k is not transposed. Swap its last two axes, so that (..., n_q, d_k) meets (..., d_k, n_k).",
             ),
             everywhere(SCORE_PARTS),
@@ -187,7 +187,7 @@ SCORES = Task(
                 scores, "dot_of_stacks", ("q @ np.swapaxes(k, -1, -2)", "np.dot(q, np.swapaxes(k, -1, -2))")
             ),
             Text(
-                "np.dot 은 batch 축이 있으면 모든 batch를 서로 짝짓습니다. batch마다 따로 곱하는 것은 @ (np.matmul) 입니다.",
+                "np.dot은 batch 축이 있으면 모든 batch를 서로 짝짓습니다. batch마다 따로 곱하는 것은 @ (np.matmul)입니다.",
                 "With batch axes, np.dot pairs every batch entry with every other. What multiplies each with its own is @ (np.matmul).",
             ),
             frozenset({"batches"}),
@@ -248,11 +248,11 @@ LOGIT_PARTS = (
 
 
 MASK_INDEXED = Text(
-    "logits[~mask] 는 shape가 같은 mask만 받습니다. broadcast되는 mask에는 np.where 를 쓰세요.",
+    "logits[~mask]는 shape가 같은 mask만 받습니다. broadcast되는 mask에는 np.where를 쓰세요.",
     "logits[~mask] takes a mask of the same shape only. For one that broadcasts, use np.where.",
 )
 SCALED_BY_N_K = Text(
-    "Key의 수 √n_k 로 나누었습니다. dot product는 d_k 개의 곱을 더한 것이므로 √d_k 로 나눕니다.",
+    "Key의 수 √n_k로 나누었습니다. dot product는 d_k 개의 곱을 더한 것이므로 √d_k로 나눕니다.",
     "This divides by √n_k, the number of Keys. A dot product sums d_k products: divide by √d_k.",
 )
 
@@ -313,7 +313,7 @@ SCALE_AND_MASK = Task(
         Mistake(
             variant(scale_and_mask, "divided_by_d_k", ("np.sqrt(d_k)", "d_k")),
             Text(
-                "d_k 로 나누었습니다. 표준편차인 √d_k 로 나눕니다.",
+                "d_k로 나누었습니다. 표준편차인 √d_k로 나눕니다.",
                 "This divides by d_k. Divide by the standard deviation, √d_k.",
             ),
             everywhere(LOGIT_PARTS),
@@ -336,7 +336,7 @@ SCALE_AND_MASK = Task(
         Mistake(
             variant(scale_and_mask, "inverted_mask", ("logits, -np.inf", "-np.inf, logits")),
             Text(
-                "mask를 반대로 읽었습니다. True 는 '볼 수 있음'이고, False 인 자리가 −∞ 입니다.",
+                "mask를 반대로 읽었습니다. True는 '볼 수 있음'이고, False인 자리가 −∞입니다.",
                 "The mask is read the wrong way round. True means may attend; −∞ goes where it is False.",
             ),
             frozenset({"mask", "broadcast"}),
@@ -344,7 +344,7 @@ SCALE_AND_MASK = Task(
         Mistake(
             variant(scale_and_mask, "large_number_for_infinity", ("-np.inf", "-1e9")),
             Text(
-                "−1e9 같은 유한한 수는 −∞ 가 아닙니다. 더 작은 score나 모두 가려진 row에서 틀립니다. -np.inf 를 쓰세요.",
+                "−1e9 같은 유한한 수는 −∞가 아닙니다. 더 작은 score나 모두 가려진 row에서 틀립니다. -np.inf를 쓰세요.",
                 "A finite number such as −1e9 is not −∞: smaller scores and rows that are masked throughout go wrong. "
                 "Write -np.inf.",
             ),
@@ -353,7 +353,7 @@ SCALE_AND_MASK = Task(
         Mistake(
             variant(scale_and_mask, "mask_multiplied", ("np.where(mask, logits, -np.inf)", "logits * mask")),
             Text(
-                "mask를 곱하면 가려진 logit이 0 이 되고, exp(0) = 1 이라 오히려 비중을 얻습니다.",
+                "mask를 곱하면 가려진 logit이 0이 되고, exp(0) = 1이라 오히려 비중을 얻습니다.",
                 "Multiplying by the mask makes a masked logit 0, and exp(0) = 1 gives it weight.",
             ),
             frozenset({"mask", "broadcast"}),
@@ -365,7 +365,7 @@ SCALE_AND_MASK = Task(
                 ("np.where(mask, logits, -np.inf)", "logits + (1 - mask) * -np.inf"),
             ),
             Text(
-                "0 × ∞ 는 NaN입니다. 곱하지 말고 np.where 로 고르세요.",
+                "0 × ∞는 NaN입니다. 곱하지 말고 np.where로 고르세요.",
                 "0 × ∞ is NaN. Select with np.where; don't multiply.",
             ),
             frozenset({"mask", "broadcast"}),
@@ -390,7 +390,7 @@ SCALE_AND_MASK = Task(
         Mistake(
             variant(scale_and_mask, "boolean_added", ("np.where(mask, logits, -np.inf)", "logits + mask")),
             Text(
-                "boolean을 그대로 더해 logit에 1 이 더해졌을 뿐 아무것도 가려지지 않았습니다.",
+                "boolean을 그대로 더해 logit에 1이 더해졌을 뿐 아무것도 가려지지 않았습니다.",
                 "Adding the boolean itself only adds 1 to some logits; nothing is masked.",
             ),
             frozenset({"mask", "broadcast"}),
@@ -402,7 +402,7 @@ SCALE_AND_MASK = Task(
                 ("np.where(mask, logits, -np.inf)", "logits[..., mask.reshape(-1, mask.shape[-1])[0]]"),
             ),
             Text(
-                "가려진 Key의 열을 지웠습니다. Mask는 shape를 줄이지 않고 그 자리에 −∞ 를 둡니다.",
+                "가려진 Key의 열을 지웠습니다. Mask는 shape를 줄이지 않고 그 자리에 −∞를 둡니다.",
                 "The masked Keys' columns are removed. A mask keeps the shape and puts −∞ in their place.",
             ),
             frozenset({"mask", "broadcast"}),
@@ -415,7 +415,7 @@ SCALE_AND_MASK = Task(
                 ("np.where(mask, logits, -np.inf)", "np.where(~mask, -np.inf, logits)"),
             ),
             Text(
-                "mask=None 일 때 실패합니다. mask가 없으면 모든 Key를 볼 수 있습니다.",
+                "mask=None일 때 실패합니다. mask가 없으면 모든 Key를 볼 수 있습니다.",
                 "This fails for mask=None. Without a mask, every Key may be attended to.",
             ),
             frozenset({"scale"}),
@@ -557,7 +557,7 @@ SOFTMAX = Task(
         Mistake(
             logits_clipped,
             Text(
-                "logits를 np.clip 으로 잘랐습니다. ±10000 근처의 차이가 사라지고, −∞ 도 유한한 수가 됩니다. 자르지 말고 row의 최댓값을 빼세요.",
+                "logits를 np.clip으로 잘랐습니다. ±10000 근처의 차이가 사라지고, −∞도 유한한 수가 됩니다. 자르지 말고 row의 최댓값을 빼세요.",
                 "The logits are cut off by np.clip: differences around ±10000 are lost, and −∞ becomes a number. Subtract the row's "
                 "maximum instead.",
             ),
@@ -566,7 +566,7 @@ SOFTMAX = Task(
         Mistake(
             every_nan_replaced,
             Text(
-                "NaN을 나중에 0 으로 바꾸었습니다. 큰 logits에서는 exp가 넘친 자리까지 0 이 됩니다. 먼저 row의 최댓값을 빼세요.",
+                "NaN을 나중에 0으로 바꾸었습니다. 큰 logits에서는 exp가 넘친 자리까지 0이 됩니다. 먼저 row의 최댓값을 빼세요.",
                 "NaN is turned into 0 afterwards. With large logits that hides where exp has overflowed. Subtract the row's maximum first.",
             ),
             frozenset({"large"}),
@@ -592,7 +592,7 @@ SOFTMAX = Task(
                 ("sum(axis=-1, keepdims=True)", "sum()"),
             ),
             Text(
-                "행렬 전체의 합이 1 이 되었습니다. row마다 합이 1 이어야 합니다 (axis=-1, keepdims=True).",
+                "행렬 전체의 합이 1이 되었습니다. row마다 합이 1이어야 합니다 (axis=-1, keepdims=True).",
                 "The whole matrix sums to 1. Each row has to (axis=-1, keepdims=True).",
             ),
             everywhere(WEIGHT_PARTS),
@@ -600,7 +600,7 @@ SOFTMAX = Task(
         Mistake(
             variant(softmax, "second_axis", ("max(axis=-1", "max(axis=1"), ("sum(axis=-1", "sum(axis=1")),
             Text(
-                "axis=1 은 행렬 하나일 때만 Key 축입니다. batch가 있으면 마지막 축 axis=-1 을 쓰세요.",
+                "axis=1은 행렬 하나일 때만 Key 축입니다. batch가 있으면 마지막 축 axis=-1을 쓰세요.",
                 "axis=1 is the Key axis of a single matrix only. With batch axes it is the last one, axis=-1.",
             ),
             frozenset({"batches"}),
@@ -612,7 +612,7 @@ SOFTMAX = Task(
                 ("logits - np.where(np.isneginf(highest), 0.0, highest)", "logits"),
             ),
             Text(
-                "exp(10000)은 overflow이고, exp(-10000)은 0 입니다. row의 최댓값을 먼저 빼면 결과는 같고 안전합니다.",
+                "exp(10000)은 overflow이고, exp(-10000)은 0입니다. row의 최댓값을 먼저 빼면 결과는 같고 안전합니다.",
                 "exp(10000) overflows and exp(-10000) is 0. Subtract the row's maximum first: the result is the same.",
             ),
             frozenset({"large"}),
@@ -620,7 +620,7 @@ SOFTMAX = Task(
         Mistake(
             variant(softmax, "maximum_of_everything", ("logits.max(axis=-1, keepdims=True)", "logits.max()")),
             Text(
-                "배열 전체의 최댓값을 뺐습니다. 다른 row는 모두 0 으로 사라질 수 있으니 row마다 자기 최댓값을 빼세요.",
+                "배열 전체의 최댓값을 뺐습니다. 다른 row는 모두 0으로 사라질 수 있으니 row마다 자기 최댓값을 빼세요.",
                 "The maximum of the whole array is subtracted, and other rows may vanish. Subtract each row's own.",
             ),
             frozenset({"large"}),
@@ -633,7 +633,7 @@ SOFTMAX = Task(
                 ("np.where(total == 0, 1.0, total)", "total"),
             ),
             Text(
-                "모두 가려진 row가 NaN이 되었습니다 (−∞ − (−∞)). 볼 Key가 없는 Query의 weights는 0 입니다.",
+                "모두 가려진 row가 NaN이 되었습니다 (−∞ − (−∞)). 볼 Key가 없는 Query의 weights는 0입니다.",
                 "A row that is masked throughout became NaN (−∞ − (−∞)). A Query without a Key has weights 0.",
             ),
             frozenset({"dead_row"}),
@@ -645,7 +645,7 @@ SOFTMAX = Task(
                 ("    highest =", "    logits = np.where(np.isneginf(logits), -1e9, logits)\n    highest ="),
             ),
             Text(
-                "모두 가려진 row가 고르게 나뉘어, 볼 수 없는 Values의 평균을 읽습니다. 그 weights는 0 이어야 합니다.",
+                "모두 가려진 row가 고르게 나뉘어, 볼 수 없는 Values의 평균을 읽습니다. 그 weights는 0이어야 합니다.",
                 "A row that is masked throughout became uniform and reads the mean of forbidden Values. It has to be 0.",
             ),
             frozenset({"dead_row"}),
@@ -706,8 +706,8 @@ SOFTMAX = Task(
                 ("np.where(total == 0, 1.0, total)", "total"),
             ),
             Text(
-                "배열 전체의 최댓값을 뺐습니다. 그보다 훨씬 작은 row는 모두 0 으로 사라져 0/0 이 되고, 모두 가려진 row도 그렇습니다. "
-                "row마다 자기 최댓값을 빼고, 합이 0 인 row를 살피세요.",
+                "배열 전체의 최댓값을 뺐습니다. 그보다 훨씬 작은 row는 모두 0으로 사라져 0/0이 되고, 모두 가려진 row도 그렇습니다. "
+                "row마다 자기 최댓값을 빼고, 합이 0인 row를 살피세요.",
                 "The maximum of the whole array is subtracted. Rows far below it vanish to 0/0, and so does a row that is masked "
                 "throughout. Subtract each row's own maximum, and look for rows whose sum is 0.",
             ),
@@ -847,7 +847,7 @@ ATTENTION = Task(
                 ),
             ),
             Text(
-                "V 를 왼쪽에서 곱했습니다. (n_q, n_k) 인 weights가 왼쪽, (n_k, d_v) 인 V 가 오른쪽입니다: weights @ v.",
+                "V를 왼쪽에서 곱했습니다. (n_q, n_k)인 weights가 왼쪽, (n_k, d_v)인 V가 오른쪽입니다: weights @ v.",
                 "V multiplies from the left. The weights (n_q, n_k) stand left, V (n_k, d_v) right: weights @ v.",
             ),
             everywhere(OUTPUT_PARTS),
@@ -865,7 +865,7 @@ ATTENTION = Task(
                 ("sum(axis=-1", "sum(axis=-2"),
             ),
             Text(
-                "Softmax가 Query 축을 따라 계산되었습니다. n_q ≠ n_k 이면 차이가 드러납니다. Key 축(axis=-1)입니다.",
+                "Softmax가 Query 축을 따라 계산되었습니다. n_q ≠ n_k이면 차이가 드러납니다. Key 축(axis=-1)입니다.",
                 "Softmax runs over the Queries here, which n_q ≠ n_k brings to light. It runs over the Keys: axis=-1.",
             ),
             everywhere(OUTPUT_PARTS),
@@ -936,7 +936,7 @@ ATTENTION = Task(
         Mistake(
             variant(attention, "finite_fill", ("-np.inf)", "-1e9)")),
             Text(
-                "−1e9 로 채우면 그보다 작은 score와 모두 가려진 row에서 가려진 Value를 읽습니다. -np.inf 를 쓰세요.",
+                "−1e9로 채우면 그보다 작은 score와 모두 가려진 row에서 가려진 Value를 읽습니다. -np.inf를 쓰세요.",
                 "Filling with −1e9 reads masked Values where scores are smaller or a row is masked throughout. "
                 "Write -np.inf.",
             ),
@@ -950,7 +950,7 @@ ATTENTION = Task(
                 ("np.where(total == 0, 1.0, total)", "total"),
             ),
             Text(
-                "볼 Key가 없는 Query의 output이 NaN입니다. 그 Query는 아무것도 읽지 않으므로 0 입니다.",
+                "볼 Key가 없는 Query의 output이 NaN입니다. 그 Query는 아무것도 읽지 않으므로 0입니다.",
                 "The output of a Query that may attend to no Key is NaN. It reads nothing: 0.",
             ),
             frozenset({"dead_row"}),
@@ -1079,7 +1079,7 @@ ATTENTION = Task(
                 ("    highest =", "    logits = logits * scale\n    highest ="),
             ),
             Text(
-                f"{SCALED_TWICE.ko} 게다가 mask 뒤에 곱하면 scale=0 일 때 0 × (−∞) = NaN입니다.",
+                f"{SCALED_TWICE.ko} 게다가 mask 뒤에 곱하면 scale=0일 때 0 × (−∞) = NaN입니다.",
                 f"{SCALED_TWICE.en} And multiplied after the mask, 0 × (−∞) is NaN for scale=0.",
             ),
             frozenset({"scale"}),
@@ -1124,7 +1124,7 @@ MASK_PARTS = (
     Part("padding", 1, Text("padding", "padding"), draw_padding),
     Part("causal", 1, Text("causal, n_q ≠ n_k", "causal, n_q ≠ n_k"), draw_causal),
     Part("both", 1, Text("둘 다", "both together"), draw_padding_and_causal),
-    Part("empty", 1, Text("길이 0 인 sequence", "a sequence of length 0"), draw_empty_sequence),
+    Part("empty", 1, Text("길이 0인 sequence", "a sequence of length 0"), draw_empty_sequence),
 )
 
 
@@ -1175,7 +1175,7 @@ ATTENTION_MASK = Task(
                 ),
             ),
             Text(
-                "True 와 False 가 반대입니다. 여기서 True 는 '볼 수 있음'입니다.",
+                "True와 False가 반대입니다. 여기서 True는 '볼 수 있음'입니다.",
                 "True and False are exchanged. Here True means may attend.",
             ),
             everywhere(MASK_PARTS),
@@ -1183,7 +1183,7 @@ ATTENTION_MASK = Task(
         Mistake(
             variant(attention_mask, "itself_hidden", ("keys <= queries", "keys < queries")),
             Text(
-                "causal mask가 자기 위치까지 가렸습니다. Query i 는 Key i 를 볼 수 있습니다 (<= 와 <).",
+                "causal mask가 자기 위치까지 가렸습니다. Query i는 Key i를 볼 수 있습니다 (<= 와 <).",
                 "The causal mask hides a position from itself. Query i may attend to Key i (<=, not <).",
             ),
             frozenset({"causal", "both"}),
@@ -1191,7 +1191,7 @@ ATTENTION_MASK = Task(
         Mistake(
             variant(attention_mask, "one_key_too_many", ("keys < lengths", "keys <= lengths")),
             Text(
-                "padding Key 하나가 더 열렸습니다. 길이가 n 이면 Key는 0 … n−1 입니다 (< 와 <=).",
+                "padding Key 하나가 더 열렸습니다. 길이가 n이면 Key는 0 … n−1입니다 (< 와 <=).",
                 "One padding Key too many is open. Length n means Keys 0 to n−1 (<, not <=).",
             ),
             frozenset({"padding", "both", "empty"}),
@@ -1199,7 +1199,7 @@ ATTENTION_MASK = Task(
         Mistake(
             variant(attention_mask, "future_instead_of_past", ("keys <= queries", "keys >= queries")),
             Text(
-                "과거 대신 미래를 열었습니다. causal에서는 j <= i 인 Key를 봅니다.",
+                "과거 대신 미래를 열었습니다. causal에서는 j <= i인 Key를 봅니다.",
                 "The future is open instead of the past. Causal allows the Keys with j <= i.",
             ),
             frozenset({"causal", "both"}),
@@ -1207,7 +1207,7 @@ ATTENTION_MASK = Task(
         Mistake(
             variant(attention_mask, "aligned_bottom_right", ("np.arange(n_q)", "np.arange(n_q) + n_k - n_q")),
             Text(
-                "대각선을 오른쪽 아래에 맞추었습니다. 이 과제는 왼쪽 위(top-left)에 맞춥니다: Query 0 은 Key 0 만 봅니다.",
+                "대각선을 오른쪽 아래에 맞추었습니다. 이 과제는 왼쪽 위(top-left)에 맞춥니다. Query 0은 Key 0만 봅니다.",
                 "The diagonal is aligned bottom-right. This task aligns it top-left: Query 0 attends to Key 0 only.",
             ),
             frozenset({"causal", "both"}),
@@ -1283,7 +1283,7 @@ ATTENTION_MASK = Task(
                 ),
             ),
             Text(
-                "0 과 −∞ 의 실수 mask입니다. 이 과제는 boolean을 요구합니다.",
+                "0과 −∞의 실수 mask입니다. 이 과제는 boolean을 요구합니다.",
                 "This is the floating mask of 0 and −∞. The task asks for booleans.",
             ),
             everywhere(MASK_PARTS),
@@ -1291,7 +1291,7 @@ ATTENTION_MASK = Task(
         Mistake(
             variant(attention_mask, "lengths_along_the_keys", ("lengths[:, None, None]", "lengths")),
             Text(
-                "lengths 가 Key 축에 놓였습니다. (batch,) 를 (batch, 1, 1) 로 만들어 비교하세요: lengths[:, None, None].",
+                "lengths가 Key 축에 놓였습니다. (batch,)를 (batch, 1, 1)로 만들어 비교하세요: lengths[:, None, None].",
                 "The lengths lie along the Key axis. Make (batch,) into (batch, 1, 1) before you compare: lengths[:, None, None].",
             ),
             everywhere(MASK_PARTS),
@@ -1299,7 +1299,7 @@ ATTENTION_MASK = Task(
         Mistake(
             query_axis_missing,
             Text(
-                "Query 축이 없습니다. shape는 (batch, n_q, n_k) 입니다.",
+                "Query 축이 없습니다. shape는 (batch, n_q, n_k)입니다.",
                 "The Query axis is missing. The shape is (batch, n_q, n_k).",
             ),
             everywhere(MASK_PARTS),
@@ -1307,7 +1307,7 @@ ATTENTION_MASK = Task(
         Mistake(
             variant(attention_mask, "empty_sequence_opened", ("lengths[:", "np.maximum(lengths, 1)[:")),
             Text(
-                "길이 0 인 sequence에서 Key 하나가 열렸습니다. 모두 False 여야 합니다.",
+                "길이 0인 sequence에서 Key 하나가 열렸습니다. 모두 False여야 합니다.",
                 "A sequence of length 0 has a Key open. All of it has to be False.",
             ),
             frozenset({"empty"}),
@@ -1315,7 +1315,7 @@ ATTENTION_MASK = Task(
         Mistake(
             variant(attention_mask, "future_alone", ("keys <= queries", "keys > queries")),
             Text(
-                "미래를 True 로 두었습니다. 가릴 자리를 True 로 적는 mask도 있지만 (nn.MultiheadAttention), 여기서 True 는 '볼 수 있음'입니다: j <= i.",
+                "미래를 True로 두었습니다. 가릴 자리를 True로 적는 mask도 있지만 (nn.MultiheadAttention), 여기서 True는 '볼 수 있음'입니다: j <= i.",
                 "The future is True. There are masks in which True hides (nn.MultiheadAttention); here it means may attend: j <= i.",
             ),
             frozenset({"causal", "both"}),
@@ -1330,7 +1330,7 @@ ATTENTION_MASK = Task(
                 ),
             ),
             Text(
-                "Query 축의 길이가 1 입니다. causal이 아닐 때도 (batch, n_q, n_k) 여야 합니다: np.broadcast_to 나 np.repeat.",
+                "Query 축의 길이가 1입니다. causal이 아닐 때도 (batch, n_q, n_k)여야 합니다: np.broadcast_to나 np.repeat.",
                 "The Query axis is 1 long. Without causal, too, the shape is (batch, n_q, n_k): np.broadcast_to or np.repeat.",
             ),
             frozenset({"padding", "empty"}),
@@ -1347,9 +1347,9 @@ MASK_IN_WORDS = Written(
     points=4,
     see="computation.html#masks",
     model_answer=Text(
-        "가능하다. 그 Key의 logit이 −∞ 가 되면 exp(−∞) = 0 이므로 weight가 0 이고, 그 Value는 가중합에 더해지지 않는다. "
-        "Score가 아무리 커도 순서는 mask 다음에 Softmax이기 때문이다. 열은 그대로 남아 A 는 여전히 (n_q, n_k) 이고, "
-        "남은 Keys가 합 1 을 나누어 갖는다. Softmax를 Query 축으로 계산하면 한 Query의 비중이 1 이 되지 않고, "
+        "가능하다. 그 Key의 logit이 −∞가 되면 exp(−∞) = 0이므로 weight가 0이고, 그 Value는 가중합에 더해지지 않는다. "
+        "Score가 아무리 커도 순서는 mask 다음에 Softmax이기 때문이다. 열은 그대로 남아 A는 여전히 (n_q, n_k)이고, "
+        "남은 Keys가 합 1을 나누어 갖는다. Softmax를 Query 축으로 계산하면 한 Query의 비중이 1이 되지 않고, "
         "다른 Query의 score가 이 Query의 읽기를 바꾼다.",
         "Yes. Once that Key's logit is −∞, exp(−∞) = 0 makes its weight 0, and its Value adds nothing to the sum, "
         "however large the score was, because Softmax comes after the mask. The column stays, so A is still "
@@ -1357,7 +1357,7 @@ MASK_IN_WORDS = Written(
         "not sum to 1, and another Query's scores would change what this one reads.",
     ),
     rubric=Text(
-        "1점: −∞ → exp → weight 0 의 연결. 1점: 그 Value가 더해지지 않음. 1점: shape (n_q, n_k) 유지와 나머지 합 1. "
+        "1점: −∞ → exp → weight 0의 연결. 1점: 그 Value가 더해지지 않음. 1점: shape (n_q, n_k) 유지와 나머지 합 1. "
         "1점: Query 축 Softmax가 왜 틀리는지 (row의 합, 다른 Query의 영향 중 하나).",
         "1 point: −∞ → exp → weight 0. 1 point: that Value adds nothing. 1 point: the shape (n_q, n_k) stays and the "
         "rest sums to 1. 1 point: why Softmax over the Queries is wrong (a row's sum, or another Query's influence).",

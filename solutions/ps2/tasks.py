@@ -150,7 +150,7 @@ def variances_in_float32(q, k, valid=None):
 
 BY_THE_COUNT = ("count - 1, 1)", "count, 1)")
 OVER_N = Text(
-    "쌍의 수 n 으로 나누었습니다 (np.var의 기본값). 평균도 표본에서 구했으므로 n − 1 로 나눕니다 (ddof=1).",
+    "쌍의 수 n으로 나누었습니다 (np.var의 기본값). 평균도 표본에서 구했으므로 n − 1로 나눕니다 (ddof=1).",
     "This divides by the number of pairs n (the default of np.var). The mean comes from the sample too, so divide by "
     "n − 1 (ddof=1).",
 )
@@ -187,7 +187,7 @@ SCORE_VARIANCES = Task(
                 ),
             ),
             Text(
-                f"{OVER_N.ko} np.nanvar 도 그렇고, 쌍이 하나이면 np.nan 이 아니라 0 을 줍니다.",
+                f"{OVER_N.ko} np.nanvar도 그렇고, 쌍이 하나이면 np.nan이 아니라 0을 줍니다.",
                 f"{OVER_N.en} So does np.nanvar, and it gives 0 in place of np.nan for a single pair.",
             ),
             EVERY_EXPERIMENT,
@@ -196,7 +196,7 @@ SCORE_VARIANCES = Task(
             "mean_taken_for_zero",
             ("(products - mean) ** 2", "products**2"),
             Text(
-                "평균을 빼지 않고 제곱의 평균을 구했습니다. 평균이 0 일 때만 variance와 같습니다.",
+                "평균을 빼지 않고 제곱의 평균을 구했습니다. 평균이 0일 때만 variance와 같습니다.",
                 "These are mean squares, without the mean subtracted. They are the variance only where the mean is 0.",
             ),
         ),
@@ -215,7 +215,7 @@ SCORE_VARIANCES = Task(
             "variance_divided_by_root",
             ("variance / q.shape[-1]]", "variance / np.sqrt(q.shape[-1])]"),
             Text(
-                "variance를 √d_k 로 나누었습니다. score를 c 로 나누면 variance는 c² 으로 나뉩니다.",
+                "variance를 √d_k로 나누었습니다. score를 c로 나누면 variance는 c²으로 나뉩니다.",
                 "The variance is divided by √d_k. Dividing a score by c divides its variance by c².",
             ),
         ),
@@ -223,7 +223,7 @@ SCORE_VARIANCES = Task(
             "scores_divided_by_d_k",
             ("variance / q.shape[-1]]", "variance / q.shape[-1] ** 2]"),
             Text(
-                "score를 √d_k 가 아니라 d_k 로 나누었습니다. variance가 d_k² 으로 나뉘었습니다.",
+                "score를 √d_k가 아니라 d_k로 나누었습니다. variance가 d_k²으로 나뉘었습니다.",
                 "The scores are divided by d_k where √d_k is asked, so the variance is divided by d_k².",
             ),
         ),
@@ -247,7 +247,7 @@ SCORE_VARIANCES = Task(
         Mistake(
             every_query_with_every_key,
             Text(
-                "모든 Query를 모든 Key와 짝지었습니다. 여기서는 i 번째 Query와 i 번째 Key가 한 쌍입니다.",
+                "모든 Query를 모든 Key와 짝지었습니다. 여기서는 i번째 Query와 i번째 Key가 한 쌍입니다.",
                 "Every Query meets every Key here. In this task, Query i and Key i make one pair.",
             ),
             EVERY_EXPERIMENT,
@@ -259,7 +259,7 @@ SCORE_VARIANCES = Task(
                 "    products, valid = np.where(valid, products, 0.0), np.ones_like(valid)\n    count =",
             ),
             Text(
-                "빠진 쌍을 0 으로 놓고 함께 세었습니다. 세는 수와 평균에서도 빼야 합니다.",
+                "빠진 쌍을 0으로 놓고 함께 세었습니다. 세는 수와 평균에서도 빼야 합니다.",
                 "Missing pairs are set to 0 and counted. Leave them out of the count and of the mean as well.",
             ),
             WITH_VALID,
@@ -268,7 +268,7 @@ SCORE_VARIANCES = Task(
             "missing_pairs_as_nan",
             ("    if valid is None:\n        valid", "    if True:\n        valid"),
             Text(
-                "빠진 쌍의 NaN이 결과에 남았습니다: valid 를 쓰지 않았거나 곱했습니다. NaN은 0 을 곱해도 NaN이니 np.where 로 고르세요.",
+                "빠진 쌍의 NaN이 결과에 남았습니다. valid를 쓰지 않았거나 곱했습니다. NaN은 0을 곱해도 NaN이니 np.where로 고르세요.",
                 "NaN of missing pairs is left in the result: valid is not used, or multiplied. NaN stays NaN when multiplied by 0: "
                 "select with np.where.",
             ),
@@ -284,7 +284,7 @@ SCORE_VARIANCES = Task(
                 ),
             ),
             Text(
-                "NaN을 다른 수로 바꾸고 valid 를 쓰지 않았습니다. False 인 쌍은 아예 세지 않습니다.",
+                "NaN을 다른 수로 바꾸고 valid를 쓰지 않았습니다. False인 쌍은 아예 세지 않습니다.",
                 "NaN is replaced by a number, and valid is not used. A pair that is False doesn't count at all.",
             ),
             WITH_VALID,
@@ -296,7 +296,7 @@ SCORE_VARIANCES = Task(
                 ("dtype=bool)", "dtype=bool)\n    else:\n        valid = ~valid"),
             ),
             Text(
-                "valid 를 반대로 읽었습니다. True 인 쌍을 셉니다.",
+                "valid를 반대로 읽었습니다. True인 쌍을 셉니다.",
                 "valid is read the wrong way round. The pairs that are True count.",
             ),
             WITH_VALID,
@@ -309,7 +309,7 @@ SCORE_VARIANCES = Task(
         Mistake(
             variant(score_variances, "too_few_as_zero", ("np.nan)", "0.0)")),
             Text(
-                "쌍이 둘보다 적으면 variance를 알 수 없습니다. 0 은 '흩어지지 않는다'는 뜻이므로 np.nan 을 두세요.",
+                "쌍이 둘보다 적으면 variance를 알 수 없습니다. 0은 '흩어지지 않는다'는 뜻이므로 np.nan을 두세요.",
                 "With fewer than two pairs the variance is unknown. 0 would claim that nothing varies: put np.nan.",
             ),
             frozenset({"too_few"}),
@@ -321,7 +321,7 @@ SCORE_VARIANCES = Task(
                 ("np.where(count > 1, squares / np.maximum(count - 1, 1), np.nan)", "squares / (count - 1)"),
             ),
             Text(
-                "쌍이 하나도 없는 실험이 0 / (−1) = 0 이 되었습니다. 쌍이 하나일 때만이 아니라 없을 때도 np.nan 입니다.",
+                "쌍이 하나도 없는 실험이 0 / (−1) = 0이 되었습니다. 쌍이 하나일 때만이 아니라 없을 때도 np.nan입니다.",
                 "An experiment without any pair gives 0 / (−1) = 0 here. Put np.nan there too, as with a single pair.",
             ),
             frozenset({"too_few"}),
@@ -333,7 +333,7 @@ SCORE_VARIANCES = Task(
                 ("    if valid is None:\n        valid = np.ones(products.shape, dtype=bool)\n", ""),
             ),
             Text(
-                "valid=None 일 때 실패합니다. 주지 않으면 모든 쌍을 셉니다.",
+                "valid=None일 때 실패합니다. 주지 않으면 모든 쌍을 셉니다.",
                 "This fails for valid=None. Where it is not given, all pairs count.",
             ),
             frozenset({"one", "batches"}),
@@ -348,7 +348,7 @@ SCORE_VARIANCES = Task(
                 ),
             ),
             Text(
-                "입력 q 를 제자리에서 바꾸었습니다 (*=). 새 배열에 계산하세요.",
+                "입력 q를 제자리에서 바꾸었습니다 (*=). 새 배열에 계산하세요.",
                 "The input q is changed in place (*=). Compute into a new array.",
             ),
             EVERY_EXPERIMENT,
@@ -365,7 +365,7 @@ SCORE_VARIANCES = Task(
                 "return np.stack([variance[..., 0], variance[..., 0] / q.shape[-1]])",
             ),
             Text(
-                "두 variance를 첫 축에 쌓았습니다. 마지막 축에 쌓아 (..., 2) 로 만드세요: np.stack(..., axis=-1).",
+                "두 variance를 첫 축에 쌓았습니다. 마지막 축에 쌓아 (..., 2)로 만드세요: np.stack(..., axis=-1).",
                 "The two variances are stacked along the first axis. Stack them along the last, (..., 2): "
                 "np.stack(..., axis=-1).",
             ),
@@ -386,7 +386,7 @@ SCORE_VARIANCES = Task(
                 ),
             ),
             Text(
-                "빠진 쌍을 평균에서는 뺐지만, 제곱의 합에는 (0 − 평균)² 이 남았습니다. 평균을 뺀 다음에 np.where 로 고르세요.",
+                "빠진 쌍을 평균에서는 뺐지만, 제곱의 합에는 (0 − 평균)²이 남았습니다. 평균을 뺀 다음에 np.where로 고르세요.",
                 "Missing pairs are left out of the mean, but each leaves (0 − mean)² in the sum of squares. Select with np.where "
                 "after the mean is subtracted.",
             ),
@@ -418,8 +418,8 @@ SCORE_VARIANCES = Task(
                 ("np.where(count > 1, squares / np.maximum(count - 1, 1), np.nan)", "squares / (count - 1)"),
             ),
             Text(
-                "빠진 쌍을 평균에서는 뺐지만, 제곱의 합에는 (0 − 평균)² 이 남았습니다: 평균을 뺀 다음에 np.where 로 고르세요. "
-                "쌍이 둘보다 적은 실험은 np.nan 으로 따로 정하세요.",
+                "빠진 쌍을 평균에서는 뺐지만, 제곱의 합에는 (0 − 평균)²이 남았습니다. 평균을 뺀 다음에 np.where로 고르세요. "
+                "쌍이 둘보다 적은 실험은 np.nan으로 따로 정하세요.",
                 "Missing pairs are left out of the mean, but each leaves (0 − mean)² in the sum of squares: select with np.where after the "
                 "mean is subtracted. Settle experiments with fewer than two pairs apart: np.nan.",
             ),
@@ -484,7 +484,7 @@ def draw_constants(rng):
 
 SCALE_PARTS = (
     Part("spread", 1, Text("평균 0, 여러 표준편차", "mean 0, various standard deviations"), draw_spreads),
-    Part("means", 1, Text("0 이 아닌 평균", "means other than 0"), draw_means),
+    Part("means", 1, Text("0이 아닌 평균", "means other than 0"), draw_means),
     Part("batches", 1, Text("여러 경우를 한 번에", "several cases at once"), draw_layers),
     Part("constant", 1, Text("변하지 않는 score", "a score that never varies"), draw_constants),
 )
@@ -556,7 +556,7 @@ UNIT_SCALE = Task(
         Mistake(
             one_over_root_d_k,
             Text(
-                "언제나 1/√d_k 입니다. 이 값은 모든 표준편차가 1 이고 평균이 0 일 때만 맞습니다.",
+                "언제나 1/√d_k입니다. 이 값은 모든 표준편차가 1이고 평균이 0일 때만 맞습니다.",
                 "This is 1/√d_k whatever comes. That is right only where all standard deviations are 1 and means 0.",
             ),
             everywhere(SCALE_PARTS),
@@ -564,7 +564,7 @@ UNIT_SCALE = Task(
         Mistake(
             variant(unit_scale, "one_over_variance", ("1 / np.sqrt(", "1 / (")),
             Text(
-                "variance로 나누었습니다. score를 c 로 나누면 variance는 c² 으로 나뉘므로 표준편차로 나눕니다.",
+                "variance로 나누었습니다. score를 c로 나누면 variance는 c²으로 나뉘므로 표준편차로 나눕니다.",
                 "This divides by the variance. Dividing a score by c divides its variance by c²: divide by the standard "
                 "deviation.",
             ),
@@ -573,7 +573,7 @@ UNIT_SCALE = Task(
         Mistake(
             variant(unit_scale, "divisor_instead_of_factor", ("1 / np.sqrt(", "np.sqrt(")),
             Text(
-                "나눌 수를 돌려주었습니다. scale은 곱하는 수입니다 (1/√d_k 처럼).",
+                "나눌 수를 돌려주었습니다. scale은 곱하는 수입니다 (1/√d_k처럼).",
                 "This is the number to divide by. A scale is the factor to multiply with, as 1/√d_k is.",
             ),
             everywhere(SCALE_PARTS),
@@ -600,7 +600,7 @@ UNIT_SCALE = Task(
                 (" + (mean_q * std_k) ** 2 + (std_q * mean_k) ** 2", ""),
             ),
             Text(
-                "평균을 쓰지 않았습니다. 평균이 0 이 아니면 Var(q_i k_i) 에 항이 둘 더 남습니다.",
+                "평균을 쓰지 않았습니다. 평균이 0이 아니면 Var(q_i k_i)에 항이 둘 더 남습니다.",
                 "The means are not used. Where they are not 0, two more terms of Var(q_i k_i) remain.",
             ),
             WITH_MEANS,
@@ -612,7 +612,7 @@ UNIT_SCALE = Task(
                 ("+ (std_q * mean_k) ** 2", "+ (std_q * mean_k) ** 2 + (mean_q * mean_k) ** 2"),
             ),
             Text(
-                "E[(q_i k_i)²] 까지만 구했습니다. variance는 여기에서 평균의 제곱 (E[q_i] E[k_i])² 을 뺀 것입니다.",
+                "E[(q_i k_i)²]까지만 구했습니다. variance는 여기에서 평균의 제곱 (E[q_i] E[k_i])²을 뺀 것입니다.",
                 "This stops at E[(q_i k_i)²]. For the variance, subtract the squared mean (E[q_i] E[k_i])².",
             ),
             WITH_MEANS,
@@ -640,7 +640,7 @@ UNIT_SCALE = Task(
         Mistake(
             moments_averaged_first,
             Text(
-                "Query와 Key를 따로 평균한 다음 곱했습니다. q_i 는 k_i 와 짝이므로 i 마다 곱한 뒤에 더합니다.",
+                "Query와 Key를 따로 평균한 다음 곱했습니다. q_i는 k_i와 짝이므로 i마다 곱한 뒤에 더합니다.",
                 "Queries and Keys are averaged apart and multiplied then. q_i belongs to k_i: multiply for each i, then "
                 "add.",
             ),
@@ -657,7 +657,7 @@ UNIT_SCALE = Task(
         Mistake(
             variant(unit_scale, "first_axis_summed", ("variances.sum(axis=-1)", "variances.sum(axis=0)")),
             Text(
-                "axis=0 은 입력이 vector 하나일 때만 d_k 축입니다. 마지막 축은 axis=-1 입니다.",
+                "axis=0은 입력이 vector 하나일 때만 d_k 축입니다. 마지막 축은 axis=-1입니다.",
                 "axis=0 is the d_k axis only of a single vector. The last axis is axis=-1.",
             ),
             frozenset({"batches", "constant"}),
@@ -665,7 +665,7 @@ UNIT_SCALE = Task(
         Mistake(
             deviations_squared_in_place,
             Text(
-                "입력 std_q 와 std_k 를 제자리에서 바꾸었습니다 (**=). 새 배열에 계산하세요.",
+                "입력 std_q와 std_k를 제자리에서 바꾸었습니다 (**=). 새 배열에 계산하세요.",
                 "The inputs std_q and std_k are changed in place (**=). Compute into new arrays.",
             ),
             everywhere(SCALE_PARTS),
@@ -673,7 +673,7 @@ UNIT_SCALE = Task(
         Mistake(
             variant(unit_scale, "infinite_scale", ("variance, 1.0)), np.nan)", "variance, 1.0)), np.inf)")),
             Text(
-                "변하지 않는 score는 무엇을 곱해도 variance가 0 입니다. ∞ 도 답이 아니므로 np.nan 을 두세요.",
+                "변하지 않는 score는 무엇을 곱해도 variance가 0입니다. ∞도 답이 아니므로 np.nan을 두세요.",
                 "A score that never varies has variance 0 under any factor. ∞ is no answer either: put np.nan.",
             ),
             frozenset({"constant"}),
@@ -817,7 +817,7 @@ SOFTMAX_JACOBIAN = Task(
                 ("(identity - weights[..., None, :])", "identity * (1 - weights[..., None, :])"),
             ),
             Text(
-                "대각선 p(1−p) 만 있습니다. 한 logit은 다른 weights도 바꾸므로 대각선 밖은 −p_i p_j 입니다.",
+                "대각선 p(1−p)만 있습니다. 한 logit은 다른 weights도 바꾸므로 대각선 밖은 −p_i p_j입니다.",
                 "Only the diagonal p(1−p) is there. A logit changes the other weights too: off the diagonal stands "
                 "−p_i p_j.",
             ),
@@ -841,7 +841,7 @@ SOFTMAX_JACOBIAN = Task(
         Mistake(
             variant(softmax_jacobian, "sign_lost", ("(identity - weights", "(identity + weights")),
             Text(
-                "대각선 밖의 부호가 틀렸습니다. weights의 합이 1 로 남아야 하므로 한 row의 합은 0 입니다.",
+                "대각선 밖의 부호가 틀렸습니다. weights의 합이 1로 남아야 하므로 한 row의 합은 0입니다.",
                 "The sign off the diagonal is wrong. The weights go on summing to 1, so each row of J sums to 0.",
             ),
             everywhere(JACOBIAN_PARTS),
@@ -853,7 +853,7 @@ SOFTMAX_JACOBIAN = Task(
                 ("np.eye(weights.shape[-1])", "np.ones(weights.shape[-1])"),
             ),
             Text(
-                "모든 자리가 p_i (1 − p_j) 입니다. 1 은 i = j 일 때만 있습니다 (δ_ij).",
+                "모든 자리가 p_i (1 − p_j)입니다. 1은 i = j일 때만 있습니다 (δ_ij).",
                 "Every entry is p_i (1 − p_j) here. The 1 stands only where i = j (δ_ij).",
             ),
             everywhere(JACOBIAN_PARTS),
@@ -861,7 +861,7 @@ SOFTMAX_JACOBIAN = Task(
         Mistake(
             variant(softmax_jacobian, "numerator_held_fixed", ("np.eye(weights.shape[-1])", "0.0")),
             Text(
-                "분모만 미분했습니다. i = j 일 때는 분자 e^ℓ_i 도 함께 변합니다.",
+                "분모만 미분했습니다. i = j일 때는 분자 e^ℓ_i도 함께 변합니다.",
                 "Only the denominator is differentiated. Where i = j, the numerator e^ℓ_i changes as well.",
             ),
             everywhere(JACOBIAN_PARTS),
@@ -869,7 +869,7 @@ SOFTMAX_JACOBIAN = Task(
         Mistake(
             variant(softmax_jacobian, "of_the_log_weights", ("weights[..., :, None] * (", "(")),
             Text(
-                "δ_ij − p_j 는 log p_i 의 미분입니다. p_i 의 미분은 여기에 p_i 를 곱한 것입니다.",
+                "δ_ij − p_j는 log p_i의 미분입니다. p_i의 미분은 여기에 p_i를 곱한 것입니다.",
                 "δ_ij − p_j is the derivative of log p_i. That of p_i has a factor p_i more.",
             ),
             everywhere(JACOBIAN_PARTS),
@@ -884,7 +884,7 @@ SOFTMAX_JACOBIAN = Task(
                 ),
             ),
             Text(
-                "np.diag 와 np.outer 는 vector 하나에서만 맞습니다. weights[..., :, None] 과 weights[..., None, :] 를 쓰세요.",
+                "np.diag와 np.outer는 vector 하나에서만 맞습니다. weights[..., :, None]과 weights[..., None, :]를 쓰세요.",
                 "np.diag and np.outer fit a single vector only. Use weights[..., :, None] and weights[..., None, :].",
             ),
             SEVERAL_ROWS,
@@ -919,7 +919,7 @@ SOFTMAX_JACOBIAN = Task(
                 ("logits - np.where(np.isneginf(highest), 0.0, highest)", "logits"),
             ),
             Text(
-                "exp(10000)은 overflow이고 exp(−10000)은 0 입니다. row의 최댓값을 먼저 빼세요.",
+                "exp(10000)은 overflow이고 exp(−10000)은 0입니다. row의 최댓값을 먼저 빼세요.",
                 "exp(10000) overflows and exp(−10000) is 0. Subtract the row's maximum first.",
             ),
             frozenset({"large"}),
@@ -932,7 +932,7 @@ SOFTMAX_JACOBIAN = Task(
                 ("np.where(total == 0, 1.0, total)", "total"),
             ),
             Text(
-                "모두 가려진 row가 NaN입니다. 그 weights는 언제나 0 이므로 미분도 0 입니다.",
+                "모두 가려진 row가 NaN입니다. 그 weights는 언제나 0이므로 미분도 0입니다.",
                 "A row that is masked throughout became NaN. Its weights are always 0, and so are their derivatives.",
             ),
             frozenset({"masked"}),
@@ -944,7 +944,7 @@ SOFTMAX_JACOBIAN = Task(
                 ("    highest =", "    logits = np.maximum(logits, -1e9)\n    highest ="),
             ),
             Text(
-                "−∞ 를 −1e9 로 바꾸어 모두 가려진 row가 고르게 나뉘었습니다. 그 row의 weights와 미분은 0 입니다.",
+                "−∞를 −1e9로 바꾸어 모두 가려진 row가 고르게 나뉘었습니다. 그 row의 weights와 미분은 0입니다.",
                 "With −1e9 in place of −∞, a row that is masked throughout became uniform. Its weights and derivatives "
                 "are 0.",
             ),
@@ -957,7 +957,7 @@ SOFTMAX_JACOBIAN = Task(
                 ("logits = scale * scores", "logits = (scale * scores).astype(np.float16)"),
             ),
             Text(
-                "float16으로 계산했습니다. 10000 근처에서는 8 씩 건너뛰는 수뿐이라 scores의 차이가 사라집니다.",
+                "float16으로 계산했습니다. 10000 근처에서는 8씩 건너뛰는 수뿐이라 scores의 차이가 사라집니다.",
                 "This is computed in float16. Around 10000 its numbers are 8 apart, and the scores' differences are lost.",
             ),
             everywhere(JACOBIAN_PARTS),
@@ -1125,7 +1125,7 @@ ATTENTION_ENTROPY = Task(
         Mistake(
             variant(attention_entropy, "sign_missing", ("return -(weights", "return (weights")),
             Text(
-                "부호가 빠졌습니다. log p ≤ 0 이므로 entropy는 앞에 − 를 붙여 0 이상이 됩니다.",
+                "부호가 빠졌습니다. log p ≤ 0이므로 entropy는 앞에 − 를 붙여 0 이상이 됩니다.",
                 "The sign is missing. log p ≤ 0, so that the entropy, with its −, is never below 0.",
             ),
             everywhere(ENTROPY_PARTS),
@@ -1133,7 +1133,7 @@ ATTENTION_ENTROPY = Task(
         Mistake(
             variant(attention_entropy, "in_bits", ("np.log(", "np.log2(")),
             Text(
-                "밑이 2 인 로그입니다 (bits). 과제는 자연로그(nats)를 씁니다.",
+                "밑이 2인 로그입니다 (bits). 과제는 자연로그(nats)를 씁니다.",
                 "The logarithm has base 2 (bits). The task asks for nats, the natural logarithm.",
             ),
             everywhere(ENTROPY_PARTS),
@@ -1145,7 +1145,7 @@ ATTENTION_ENTROPY = Task(
                 ("np.where(weights > 0, weights, 1.0)", "weights"),
             ),
             Text(
-                "weight 0 에서 0 · log 0 = 0 · (−∞) = NaN이 되었습니다. p → 0 의 극한에 따라 0 log 0 = 0 입니다.",
+                "weight 0에서 0 · log 0 = 0 · (−∞) = NaN이 되었습니다. p → 0의 극한에 따라 0 log 0 = 0입니다.",
                 "At weight 0 this gives 0 · log 0 = 0 · (−∞) = NaN. By the limit p → 0, 0 log 0 counts as 0.",
             ),
             WITH_MASK | {"saturated"},
@@ -1157,7 +1157,7 @@ ATTENTION_ENTROPY = Task(
                 (".sum(axis=-1)", ".sum(axis=-1) / np.log(weights.shape[-1])"),
             ),
             Text(
-                "log n_k 로 나누어 0 과 1 사이로 만들었습니다. 과제는 나누지 않은 entropy를 묻습니다.",
+                "log n_k로 나누어 0과 1 사이로 만들었습니다. 과제는 나누지 않은 entropy를 묻습니다.",
                 "This is divided by log n_k to lie between 0 and 1. The task asks for the entropy itself.",
             ),
             everywhere(ENTROPY_PARTS),
@@ -1165,7 +1165,7 @@ ATTENTION_ENTROPY = Task(
         Mistake(
             variant(attention_entropy, "mean_over_keys", ("1.0))).sum(axis=-1)", "1.0))).mean(axis=-1)")),
             Text(
-                "Keys에 대해 평균했습니다. entropy는 −p log p 를 모두 더한 것입니다.",
+                "Keys에 대해 평균했습니다. entropy는 −p log p를 모두 더한 것입니다.",
                 "This averages over the Keys. The entropy is the sum of all −p log p.",
             ),
             everywhere(ENTROPY_PARTS),
@@ -1173,7 +1173,7 @@ ATTENTION_ENTROPY = Task(
         Mistake(
             variant(attention_entropy, "summed_over_queries", ("1.0))).sum(axis=-1)", "1.0))).sum(axis=-2)")),
             Text(
-                "Query 축을 더했습니다. Query마다 수 하나, shape는 (..., n_q) 입니다.",
+                "Query 축을 더했습니다. Query마다 수 하나, shape는 (..., n_q)입니다.",
                 "The Query axis is summed. One number a Query: the shape is (..., n_q).",
             ),
             everywhere(ENTROPY_PARTS),
@@ -1188,7 +1188,7 @@ ATTENTION_ENTROPY = Task(
                 ),
             ),
             Text(
-                "p(1−p) 의 합입니다. 이것도 퍼진 정도를 재지만 entropy는 −p log p 의 합입니다.",
+                "p(1−p)의 합입니다. 이것도 퍼진 정도를 재지만 entropy는 −p log p의 합입니다.",
                 "This is the sum of p(1−p). It measures spread as well, but the entropy is the sum of −p log p.",
             ),
             everywhere(ENTROPY_PARTS),
@@ -1212,7 +1212,7 @@ ATTENTION_ENTROPY = Task(
                 ("np.where(weights > 0, weights, 1.0)", "np.where(weights == 0, 1.0, weights)"),
             ),
             Text(
-                "모두 가려진 row가 NaN입니다. 그 weights는 모두 0 이므로 entropy도 0 입니다.",
+                "모두 가려진 row가 NaN입니다. 그 weights는 모두 0이므로 entropy도 0입니다.",
                 "A row that is masked throughout became NaN. Its weights are all 0, and so is its entropy.",
             ),
             frozenset({"dead_row"}),
@@ -1220,7 +1220,7 @@ ATTENTION_ENTROPY = Task(
         Mistake(
             variant(attention_entropy, "dead_row_uniform", ("logits, -np.inf", "logits, -1e9")),
             Text(
-                "−1e9 로 가려 모두 가려진 row의 entropy가 log n_k 가 되었습니다. 아무것도 읽지 않는 row이므로 0 입니다.",
+                "−1e9로 가려 모두 가려진 row의 entropy가 log n_k가 되었습니다. 아무것도 읽지 않는 row이므로 0입니다.",
                 "Masked with −1e9, a row that is masked throughout gets entropy log n_k. It reads nothing: 0.",
             ),
             frozenset({"dead_row"}),
@@ -1277,7 +1277,7 @@ ATTENTION_ENTROPY = Task(
                 ("np.where(mask, logits, -np.inf)", "logits * mask"),
             ),
             Text(
-                "mask를 곱하면 가려진 logit이 0 이 되고, exp(0) = 1 이라 오히려 비중을 얻습니다.",
+                "mask를 곱하면 가려진 logit이 0이 되고, exp(0) = 1이라 오히려 비중을 얻습니다.",
                 "Multiplying by the mask makes a masked logit 0, and exp(0) = 1 gives it weight.",
             ),
             WITH_MASK,
@@ -1341,7 +1341,7 @@ ATTENTION_ENTROPY = Task(
         Mistake(
             variant(attention_entropy, "divided_by_scale", ("scale * scores", "scores / scale")),
             Text(
-                "scores를 scale로 나누었습니다. scale은 곱하는 수입니다 (1/√d_k 처럼).",
+                "scores를 scale로 나누었습니다. scale은 곱하는 수입니다 (1/√d_k처럼).",
                 "The scores are divided by the scale. A scale multiplies, as 1/√d_k does.",
             ),
             frozenset({"batches", "saturated", "uniform"}),
@@ -1351,7 +1351,7 @@ ATTENTION_ENTROPY = Task(
                 attention_entropy, "zero_scale_taken_for_none", ("scale * scores", "(scale or 1.0) * scores")
             ),
             Text(
-                "scale=0 을 '없음'으로 읽었습니다 (scale or ...). 0 도 하나의 scale이고 weights는 고르게 됩니다.",
+                "scale=0을 '없음'으로 읽었습니다 (scale or ...). 0도 하나의 scale이고 weights는 고르게 됩니다.",
                 "scale=0 is taken for 'not given' (scale or ...). 0 is a scale as well, and makes the weights uniform.",
             ),
             frozenset({"uniform"}),
@@ -1655,7 +1655,7 @@ SCALE_FOR_WEIGHT = Task(
         Mistake(
             wide_scale_on_the_whole,
             Text(
-                "모든 row를 하나로 보고 scale 하나를 구했습니다. row마다 수 하나, shape는 (...) 입니다.",
+                "모든 row를 하나로 보고 scale 하나를 구했습니다. row마다 수 하나, shape는 (...)입니다.",
                 "All rows are taken as one, with one scale. There is one number a row: the shape is (...).",
             ),
             MANY_QUERIES,
@@ -1663,7 +1663,7 @@ SCALE_FOR_WEIGHT = Task(
         Mistake(
             scale_up_to_a_hundred,
             Text(
-                "찾는 구간의 위 끝을 100 으로 정해 두었습니다. 차이가 작으면 scale은 더 큽니다: 닿을 때까지 두 배로 늘리세요.",
+                "찾는 구간의 위 끝을 100으로 정해 두었습니다. 차이가 작으면 scale은 더 큽니다. 닿을 때까지 두 배로 늘리세요.",
                 "The search ends at 100. Where the differences are small the scale is larger: double the upper end until "
                 "it reaches.",
             ),
@@ -1672,7 +1672,7 @@ SCALE_FOR_WEIGHT = Task(
         Mistake(
             stopped_at_a_width,
             Text(
-                "구간의 폭이 0.000001 이 되면 멈춘 것처럼 거칩니다. 0.0002 같은 scale에는 모자라니 상대 오차로 멈추세요.",
+                "구간의 폭이 0.000001이 되면 멈춘 것처럼 거칩니다. 0.0002 같은 scale에는 모자라니 상대 오차로 멈추세요.",
                 "This is as coarse as a search that stops at a width of 0.000001. A scale such as 0.0002 needs more: stop by "
                 "relative error.",
             ),
@@ -1681,7 +1681,7 @@ SCALE_FOR_WEIGHT = Task(
         Mistake(
             variant(scale_for_weight, "ties_counted_once", ("(gaps == 0).sum(axis=-1)", "1")),
             Text(
-                "비긴 Keys를 하나로 세었습니다. m 개가 비기면 scale이 아무리 커도 저마다 1/m 을 넘지 못합니다.",
+                "비긴 Keys를 하나로 세었습니다. m 개가 비기면 scale이 아무리 커도 저마다 1/m을 넘지 못합니다.",
                 "Tied Keys are counted as one. With m of them, none gets beyond 1/m however large the scale.",
             ),
             frozenset({"limits"}),
@@ -1689,7 +1689,7 @@ SCALE_FOR_WEIGHT = Task(
         Mistake(
             limit_taken_for_reached,
             Text(
-                "1/m 은 극한일 뿐 유한한 scale은 닿지 못합니다. 컴퓨터에서 exp가 0 이 되어 닿은 것처럼 보입니다.",
+                "1/m은 극한일 뿐 유한한 scale은 닿지 못합니다. 컴퓨터에서 exp가 0이 되어 닿은 것처럼 보입니다.",
                 "1/m is a limit that no finite scale reaches. It only looks reached once exp has become 0 in the "
                 "computer.",
             ),
@@ -1702,7 +1702,7 @@ SCALE_FOR_WEIGHT = Task(
                 ("[np.inf, 0.0, np.inf]", "[np.nan, 0.0, np.nan]"),
             ),
             Text(
-                "닿을 수 없는 target에 NaN을 두었습니다. 어떤 유한한 scale도 닿지 못하면 np.inf 입니다.",
+                "닿을 수 없는 target에 NaN을 두었습니다. 어떤 유한한 scale도 닿지 못하면 np.inf입니다.",
                 "NaN stands where the target can't be reached. Where no finite scale reaches it, put np.inf.",
             ),
             frozenset({"masked", "limits"}),
@@ -1714,7 +1714,7 @@ SCALE_FOR_WEIGHT = Task(
                 ("[np.inf, 0.0, np.inf]", "[np.inf, np.inf, np.inf]"),
             ),
             Text(
-                "target이 1/n_k 이하일 때 '닿을 수 없음'으로 답했습니다. scale 0 에서 이미 닿아 있으므로 답은 0 입니다.",
+                "target이 1/n_k 이하일 때 '닿을 수 없음'으로 답했습니다. scale 0에서 이미 닿아 있으므로 답은 0입니다.",
                 "A target of 1/n_k or less is called unreachable here. Scale 0 reaches it already, so the answer is 0.",
             ),
             frozenset({"limits"}),
@@ -1726,7 +1726,7 @@ SCALE_FOR_WEIGHT = Task(
                 ("    highest =", "    scores = np.where(np.isneginf(scores), 0.0, scores)\n    highest ="),
             ),
             Text(
-                "−∞ 를 0 으로 바꾸었습니다. score 0 은 비중을 받습니다. 가려진 Key는 분모에 0 을 더합니다.",
+                "−∞를 0으로 바꾸었습니다. score 0은 비중을 받습니다. 가려진 Key는 분모에 0을 더합니다.",
                 "−∞ is replaced by 0, and a score of 0 takes weight. A masked Key adds 0 to the denominator.",
             ),
             frozenset({"masked"}),
@@ -1734,7 +1734,7 @@ SCALE_FOR_WEIGHT = Task(
         Mistake(
             exponentials_without_maximum,
             Text(
-                "score를 그대로 exp에 넣어 넘치거나 모두 0 이 되었습니다. row의 최댓값과의 차이만 쓰세요.",
+                "score를 그대로 exp에 넣어 넘치거나 모두 0이 되었습니다. row의 최댓값과의 차이만 쓰세요.",
                 "exp of the scores themselves overflows or vanishes. Use their differences to the row's maximum alone.",
             ),
             frozenset({"far"}),
@@ -1779,12 +1779,12 @@ SCALE_IN_WORDS = Written(
     points=4,
     see="scaling.html#scaling-square-root",
     model_answer=Text(
-        "components가 독립이고 평균 0, variance 1 이면 곱 q_i k_i 의 variance는 1 이고 서로 covariance가 없어, dot product의 variance는 그 합인 "
-        "d_k 이다. 상수 c 로 나누면 variance는 c² 으로 나뉘므로 variance를 1 로 만드는 것은 표준편차 √d_k 다. d_k 로 나누면 variance가 "
-        "1/d_k 가 되어 d_k 가 클수록 logits가 서로 같아지고 weights가 고르게 펴진다. 나누지 않으면 차이가 커서 Softmax가 "
-        "포화되고, p(1−p) 가 0 에 가까워 학습 신호가 약해진다. 이 결론은 initialization의 가정에서 나온 것이라 학습 뒤에 Q 와 "
-        "K 의 norm이나 분포가 달라지면 성립하지 않는다. 표준편차가 둘 다 두 배가 되면 나눈 score의 variance는 1 이 아니라 "
-        "2⁴ = 16 이다.",
+        "components가 독립이고 평균 0, variance 1이면 곱 q_i k_i의 variance는 1이고 서로 covariance가 없어, dot product의 variance는 그 합인 "
+        "d_k이다. 상수 c로 나누면 variance는 c²으로 나뉘므로 variance를 1로 만드는 것은 표준편차 √d_k다. d_k로 나누면 variance가 "
+        "1/d_k가 되어 d_k가 클수록 logits가 서로 같아지고 weights가 고르게 펴진다. 나누지 않으면 차이가 커서 Softmax가 "
+        "포화되고, p(1−p)가 0에 가까워 학습 신호가 약해진다. 이 결론은 initialization의 가정에서 나온 것이라 학습 뒤에 Q와 "
+        "K의 norm이나 분포가 달라지면 성립하지 않는다. 표준편차가 둘 다 두 배가 되면 나눈 score의 variance는 1이 아니라 "
+        "2⁴ = 16이다.",
         "With independent components of mean 0 and variance 1, each product q_i k_i has variance 1 and no covariance with "
         "the others, so the dot product's variance is their sum, d_k. Dividing by a constant c divides the variance by "
         "c²; what makes it 1 is the standard deviation √d_k. Dividing by d_k leaves variance 1/d_k: the wider the head, "
@@ -1794,7 +1794,7 @@ SCALE_IN_WORDS = Written(
         "standard deviations double, the scaled score has variance 2⁴ = 16 in place of 1.",
     ),
     rubric=Text(
-        "1점: 세 가정에서 Var(q·k) = d_k. 1점: c 로 나누면 c² 으로 나뉘므로 √d_k. 1점: d_k 로 나누거나 나누지 않을 때 weights와 "
+        "1점: 세 가정에서 Var(q·k) = d_k. 1점: c로 나누면 c²으로 나뉘므로 √d_k. 1점: d_k로 나누거나 나누지 않을 때 weights와 "
         "기울기에 일어나는 일 (둘 중 하나면 된다). 1점: 학습 중의 norm과 분포는 보장하지 않음, 그리고 그 예의 variance 16.",
         "1 point: Var(q·k) = d_k from the three assumptions. 1 point: dividing by c divides the variance by c², hence "
         "√d_k. 1 point: what happens to weights and slopes when dividing by d_k, or not at all (either is enough). "

@@ -66,7 +66,7 @@ CONTRIBUTION_PARTS = (
     Part("queries", 2, Text("Query 여럿", "several Queries"), draw_contributions),
     Part("batches", 1, Text("broadcast되는 batch", "batches that broadcast"), draw_contribution_batches),
     Part(
-        "masked", 1, Text("weight 0 인 자리의 NaN과 ∞", "NaN and ∞ where the weight is 0"), draw_broken_values
+        "masked", 1, Text("weight 0인 자리의 NaN과 ∞", "NaN and ∞ where the weight is 0"), draw_broken_values
     ),
 )
 
@@ -131,7 +131,7 @@ CONTRIBUTIONS = Task(
                 ("np.where(shares == 0, 0.0, shares * v[..., None, :, :])", "weights @ v"),
             ),
             Text(
-                "이미 더한 output입니다. 더하기 전에 Key마다 하나씩, shape는 (..., n_q, n_k, d_v) 입니다.",
+                "이미 더한 output입니다. 더하기 전에 Key마다 하나씩, shape는 (..., n_q, n_k, d_v)입니다.",
                 "This is the output, summed already. Before the sum there is one a Key: (..., n_q, n_k, d_v).",
             ),
             everywhere(CONTRIBUTION_PARTS),
@@ -139,7 +139,7 @@ CONTRIBUTIONS = Task(
         Mistake(
             variant(contributions, "query_axis_of_values_missing", ("v[..., None, :, :]", "v")),
             Text(
-                "v 에 batch 축이 있으면 그 축이 Query 축과 맞물립니다. v[..., None, :, :] 로 Query 자리를 비워 두세요.",
+                "v에 batch 축이 있으면 그 축이 Query 축과 맞물립니다. v[..., None, :, :]로 Query 자리를 비워 두세요.",
                 "Where v has batch axes, they meet the Query axis here. Leave room for it: v[..., None, :, :].",
             ),
             frozenset({"batches"}),
@@ -170,7 +170,7 @@ CONTRIBUTIONS = Task(
                 ),
             ),
             Text(
-                "Key 축이 Query 축보다 앞에 있습니다. 순서는 (..., n_q, n_k, d_v) 입니다.",
+                "Key 축이 Query 축보다 앞에 있습니다. 순서는 (..., n_q, n_k, d_v)입니다.",
                 "The Key axis comes before the Query axis. The order is (..., n_q, n_k, d_v).",
             ),
             everywhere(CONTRIBUTION_PARTS),
@@ -182,7 +182,7 @@ CONTRIBUTIONS = Task(
                 ("np.where(shares == 0, 0.0, shares * v[..., None, :, :])", "shares * v[..., None, :, :]"),
             ),
             Text(
-                "0 × NaN 은 NaN이고 0 × ∞ 도 NaN입니다. weight가 0 이면 기여는 0 입니다: np.where 로 고르세요.",
+                "0 × NaN은 NaN이고 0 × ∞도 NaN입니다. weight가 0이면 기여는 0입니다. np.where로 고르세요.",
                 "0 × NaN is NaN, and so is 0 × ∞. Where the weight is 0 the contribution is 0: select with np.where.",
             ),
             frozenset({"masked"}),
@@ -197,7 +197,7 @@ CONTRIBUTIONS = Task(
                 ),
             ),
             Text(
-                "모든 NaN을 0 으로 바꾸었습니다. 읽는 Query에게는 NaN이 보여야 합니다. weight가 0 인 자리만 0 입니다.",
+                "모든 NaN을 0으로 바꾸었습니다. 읽는 Query에게는 NaN이 보여야 합니다. weight가 0인 자리만 0입니다.",
                 "Every NaN is replaced. A Query that does read the Value must see it; 0 belongs only where the weight is 0.",
             ),
             frozenset({"masked"}),
@@ -271,7 +271,7 @@ CONTRIBUTIONS = Task(
         Mistake(
             nan_removed_in_place,
             Text(
-                "입력 v 의 NaN을 제자리에서 지웠습니다. 입력은 그대로 두고, 결과에서 weight가 0 인 자리만 0 으로 두세요.",
+                "입력 v의 NaN을 제자리에서 지웠습니다. 입력은 그대로 두고, 결과에서 weight가 0인 자리만 0으로 두세요.",
                 "NaN is removed from the input v itself. Leave the input as it is; in the result, put 0 where the weight "
                 "is 0.",
             ),
@@ -446,7 +446,7 @@ def power_of_the_weights(logits, factors):
 
 
 MULTIPLIED_AS_THEY_COME = Text(
-    "Softmax는 맞지만 배수를 그대로 곱했습니다. ∞ × 0, ∞ − ∞, 0 × (−∞) 가 NaN입니다: 극한과 가려진 자리를 따로 다루세요.",
+    "Softmax는 맞지만 배수를 그대로 곱했습니다. ∞ × 0, ∞ − ∞, 0 × (−∞)가 NaN입니다. 극한과 가려진 자리를 따로 다루세요.",
     "The Softmax is right, but factors are multiplied as they come: ∞ × 0, ∞ − ∞ and 0 × (−∞) are NaN. "
     "Treat the limit and masked places apart.",
 )
@@ -469,7 +469,7 @@ SHARPEN = Task(
                 ),
             ),
             Text(
-                "weights를 곱했습니다. 배수는 Softmax 앞의 logits에 곱해야 하고, 그러면 row의 합은 여전히 1 입니다.",
+                "weights를 곱했습니다. 배수는 Softmax 앞의 logits에 곱해야 하고, 그러면 row의 합은 여전히 1입니다.",
                 "The weights are multiplied. The factor belongs on the logits, before Softmax, and rows go on summing to 1.",
             ),
             everywhere(SHARP_PARTS),
@@ -505,7 +505,7 @@ SHARPEN = Task(
                 ("if np.isinf(factor)", "if False"),
             ),
             Text(
-                "np.inf 를 곱하면 ∞ − ∞ 와 ∞ × 0 이 NaN이 됩니다. 극한은 식으로 따로 정하세요.",
+                "np.inf를 곱하면 ∞ − ∞와 ∞ × 0이 NaN이 됩니다. 극한은 식으로 따로 정하세요.",
                 "Multiplying by np.inf meets ∞ − ∞ and ∞ × 0, which are NaN. Settle the limit apart.",
             ),
             frozenset({"limit", "masked"}),
@@ -513,7 +513,7 @@ SHARPEN = Task(
         Mistake(
             first_of_the_tied,
             Text(
-                "argmax로 첫 Key 하나만 골랐습니다. 가장 큰 logit이 m 개로 비기면 극한에서도 저마다 1/m 입니다.",
+                "argmax로 첫 Key 하나만 골랐습니다. 가장 큰 logit이 m 개로 비기면 극한에서도 저마다 1/m입니다.",
                 "argmax picks the first Key alone. Where m logits tie for the largest, each keeps 1/m in the limit.",
             ),
             frozenset({"limit"}),
@@ -528,7 +528,7 @@ SHARPEN = Task(
                 ),
             ),
             Text(
-                "비긴 Keys가 저마다 1 을 받았습니다. row의 합은 극한에서도 1 이므로 나누어 가집니다.",
+                "비긴 Keys가 저마다 1을 받았습니다. row의 합은 극한에서도 1이므로 나누어 가집니다.",
                 "Each of the tied Keys got 1. A row sums to 1 in the limit too, so they share it.",
             ),
             frozenset({"limit"}),
@@ -536,7 +536,7 @@ SHARPEN = Task(
         Mistake(
             variant(sharpen, "dead_row_in_the_limit", ("largest = allowed & (logits", "largest = (logits")),
             Text(
-                "모두 가려진 row에서는 −∞ == −∞ 이므로 모든 Keys가 '가장 크다'고 나옵니다. 볼 수 있는 Key 가운데서만 고르세요.",
+                "모두 가려진 row에서는 −∞ == −∞이므로 모든 Keys가 '가장 크다'고 나옵니다. 볼 수 있는 Key 가운데서만 고르세요.",
                 "In a row that is masked throughout, −∞ == −∞ makes every Key the largest. Choose among allowed Keys only.",
             ),
             frozenset({"masked"}),
@@ -548,7 +548,7 @@ SHARPEN = Task(
                 ("np.where(allowed, factor * finite, -np.inf)", "factor * logits"),
             ),
             Text(
-                "−∞ 에도 배수를 곱했습니다: 0 × (−∞) 는 NaN, −1 × (−∞) 는 +∞ 입니다. 가려진 자리는 −∞ 로 남깁니다.",
+                "−∞에도 배수를 곱했습니다. 0 × (−∞)는 NaN, −1 × (−∞)는 +∞입니다. 가려진 자리는 −∞로 남깁니다.",
                 "−∞ is multiplied as well: 0 × (−∞) is NaN, and −1 × (−∞) is +∞. A masked place stays −∞.",
             ),
             frozenset({"masked"}),
@@ -578,7 +578,7 @@ SHARPEN = Task(
                 ("np.where(total == 0, 1.0, total)", "total"),
             ),
             Text(
-                "배수를 곱해 그대로 exp에 넣었습니다. 큰 배수에서 넘치고, ∞ 와 −∞ 와 모두 가려진 row에서 NaN이 됩니다.",
+                "배수를 곱해 그대로 exp에 넣었습니다. 큰 배수에서 넘치고, ∞와 −∞와 모두 가려진 row에서 NaN이 됩니다.",
                 "The product goes into exp as it is: large factors overflow, and ∞, −∞ and rows that are masked throughout give NaN.",
             ),
             frozenset({"limit", "masked", "huge"}),
@@ -612,7 +612,7 @@ SHARPEN = Task(
                 ("in factors:\n", "in np.minimum(factors, 1e4):\n"),
             ),
             Text(
-                "극한 대신 큰 수를 곱했습니다. logits가 서로 아주 가까우면 그 수로는 모자랍니다: 가장 큰 logit인 자리에 1 을 두고 그 수로 나누세요.",
+                "극한 대신 큰 수를 곱했습니다. logits가 서로 아주 가까우면 그 수로는 모자랍니다. 가장 큰 logit인 자리에 1을 두고 그 수로 나누세요.",
                 "A large number is multiplied in place of the limit. Logits that lie very close are not told apart by it: "
                 "put 1 where the logit is the largest, and divide by how many there are.",
             ),
@@ -621,7 +621,7 @@ SHARPEN = Task(
         Mistake(
             power_of_the_weights,
             Text(
-                "weights를 거듭제곱했습니다. 큰 배수에서는 모두 0 이 되고 (0/0 = NaN), 가려진 자리는 0⁰ = 1 로 열립니다. 배수는 logits에 곱하세요.",
+                "weights를 거듭제곱했습니다. 큰 배수에서는 모두 0이 되고 (0/0 = NaN), 가려진 자리는 0⁰ = 1로 열립니다. 배수는 logits에 곱하세요.",
                 "This raises the weights to a power. Large ones make all of them 0 (0/0 = NaN), and a masked place opens, as 0⁰ = 1. "
                 "Multiply the logits.",
             ),
@@ -673,7 +673,7 @@ SHARPEN = Task(
                 ("exponentials.sum(axis=-1", "exponentials.sum(axis=1"),
             ),
             Text(
-                "axis=1 은 행렬 하나일 때만 Key 축입니다. batch가 있으면 마지막 축 axis=-1 을 쓰세요.",
+                "axis=1은 행렬 하나일 때만 Key 축입니다. batch가 있으면 마지막 축 axis=-1을 쓰세요.",
                 "axis=1 is the Key axis of a single matrix only. With batch axes it is the last one, axis=-1.",
             ),
             frozenset({"batches", "limit"}),
@@ -686,7 +686,7 @@ SHARPEN = Task(
                 ("np.where(total == 0, 1.0, total)", "total"),
             ),
             Text(
-                "모두 가려진 row가 NaN입니다. 배수가 무엇이든 그 weights는 0 입니다.",
+                "모두 가려진 row가 NaN입니다. 배수가 무엇이든 그 weights는 0입니다.",
                 "A row that is masked throughout became NaN. Its weights are 0 whatever the factor.",
             ),
             frozenset({"masked"}),
@@ -698,7 +698,7 @@ SHARPEN = Task(
                 ("np.where(allowed, factor * finite, -np.inf)", "np.where(allowed, factor * finite, -1e9)"),
             ),
             Text(
-                "−1e9 로 가려 모두 가려진 row가 고르게 나뉘었습니다. 아무것도 읽지 않는 row이므로 weights는 0 입니다.",
+                "−1e9로 가려 모두 가려진 row가 고르게 나뉘었습니다. 아무것도 읽지 않는 row이므로 weights는 0입니다.",
                 "Masked with −1e9, a row that is masked throughout became uniform. It reads nothing: its weights are 0.",
             ),
             frozenset({"masked"}),
@@ -726,7 +726,7 @@ SHARPEN = Task(
                 ("np.where(total == 0, 1.0, total)", "total"),
             ),
             Text(
-                "가려진 Keys를 살피지 않았습니다: 0 × (−∞) 는 NaN, −1 × (−∞) 는 +∞ 이고, 모두 가려진 row에서는 −∞ == −∞ 가 True 입니다.",
+                "가려진 Keys를 살피지 않았습니다. 0 × (−∞)는 NaN, −1 × (−∞)는 +∞이고, 모두 가려진 row에서는 −∞ == −∞가 True입니다.",
                 "Masked Keys are not looked at: 0 × (−∞) is NaN, −1 × (−∞) is +∞, and in a row that is masked throughout "
                 "−∞ == −∞ is True.",
             ),
@@ -735,7 +735,7 @@ SHARPEN = Task(
         Mistake(
             factors_for_one_matrix,
             Text(
-                "factors[:, None, None] 은 행렬 하나에만 맞고, ∞ × 0, ∞ − ∞, 0 × (−∞) 가 NaN입니다. batch 축이 몇 개든 되게 배수마다 따로 "
+                "factors[:, None, None]은 행렬 하나에만 맞고, ∞ × 0, ∞ − ∞, 0 × (−∞)가 NaN입니다. batch 축이 몇 개든 되게 배수마다 따로 "
                 "계산하고, 극한과 가려진 자리를 따로 다루세요.",
                 "factors[:, None, None] fits a single matrix only, and ∞ × 0, ∞ − ∞ and 0 × (−∞) are NaN. Compute factor by factor, "
                 "whatever the batch axes, and treat the limit and masked places apart.",
@@ -904,7 +904,7 @@ ATTENTION_IN_COLUMNS = Task(
                 ("exponentials.sum(axis=-2", "exponentials.sum(axis=-1"),
             ),
             Text(
-                "Softmax가 마지막 축, 곧 Query 축을 따라 계산되었습니다. KᵀQ 에서 Key 축은 axis=-2 입니다.",
+                "Softmax가 마지막 축, 곧 Query 축을 따라 계산되었습니다. KᵀQ에서 Key 축은 axis=-2입니다.",
                 "Softmax runs over the last axis, which holds the Queries. In KᵀQ the Keys are axis=-2.",
             ),
             everywhere(COLUMN_PARTS),
@@ -912,7 +912,7 @@ ATTENTION_IN_COLUMNS = Task(
         Mistake(
             variant(attention_in_columns, "scaled_by_n_q", ("np.sqrt(q.shape[-2])", "np.sqrt(q.shape[-1])")),
             Text(
-                "√n_q 로 나누었습니다. column 표기에서 d_k 는 q.shape[-2] 입니다.",
+                "√n_q로 나누었습니다. column 표기에서 d_k는 q.shape[-2]입니다.",
                 "This divides by √n_q. With columns, d_k is q.shape[-2].",
             ),
             MODERATE,
@@ -942,7 +942,7 @@ ATTENTION_IN_COLUMNS = Task(
                 ),
             ),
             Text(
-                "output이 rows로 나왔습니다. Query마다 column 하나, shape는 (..., d_v, n_q) 입니다.",
+                "output이 rows로 나왔습니다. Query마다 column 하나, shape는 (..., d_v, n_q)입니다.",
                 "The output comes in rows. There is one column a Query: (..., d_v, n_q).",
             ),
             everywhere(COLUMN_PARTS),
@@ -950,7 +950,7 @@ ATTENTION_IN_COLUMNS = Task(
         Mistake(
             mask_left_as_it_is,
             Text(
-                "q, k, v 는 rows로 뒤집고 mask는 뒤집지 않았습니다. mask도 (n_k, n_q) 로 옵니다.",
+                "q, k, v는 rows로 뒤집고 mask는 뒤집지 않았습니다. mask도 (n_k, n_q)로 옵니다.",
                 "q, k and v are turned into rows, and the mask is not. It comes as (n_k, n_q) too.",
             ),
             WITH_MASK,
@@ -994,7 +994,7 @@ ATTENTION_IN_COLUMNS = Task(
         Mistake(
             variant(attention_in_columns, "all_axes_reversed", ("np.swapaxes(k, -1, -2)", "k.T")),
             Text(
-                ".T 는 batch 축까지 뒤집습니다. 마지막 두 축만 바꾸세요 (np.swapaxes).",
+                ".T는 batch 축까지 뒤집습니다. 마지막 두 축만 바꾸세요 (np.swapaxes).",
                 ".T reverses the batch axes as well. Swap the last two only (np.swapaxes).",
             ),
             frozenset({"batches"}),
@@ -1007,7 +1007,7 @@ ATTENTION_IN_COLUMNS = Task(
         Mistake(
             variant(attention_in_columns, "finite_fill", ("-np.inf)", "-1e9)")),
             Text(
-                "−1e9 로 채우면 그보다 작은 score와 모두 가려진 column에서 가려진 Value를 읽습니다. -np.inf 를 쓰세요.",
+                "−1e9로 채우면 그보다 작은 score와 모두 가려진 column에서 가려진 Value를 읽습니다. -np.inf를 쓰세요.",
                 "Filling with −1e9 reads masked Values where scores are smaller or a column is masked throughout. "
                 "Write -np.inf.",
             ),
@@ -1021,7 +1021,7 @@ ATTENTION_IN_COLUMNS = Task(
                 ("np.where(total == 0, 1.0, total)", "total"),
             ),
             Text(
-                "볼 Key가 없는 Query의 column이 NaN입니다. 아무것도 읽지 않으므로 0 입니다.",
+                "볼 Key가 없는 Query의 column이 NaN입니다. 아무것도 읽지 않으므로 0입니다.",
                 "The column of a Query that may attend to no Key is NaN. It reads nothing: 0.",
             ),
             frozenset({"dead"}),
@@ -1034,7 +1034,7 @@ ATTENTION_IN_COLUMNS = Task(
                 ("np.where(total == 0, 1.0, total)", "total"),
             ),
             Text(
-                "column의 최댓값도 빼지 않고 합이 0 인 column도 살피지 않은 Softmax입니다. 큰 값에서 넘치고, 모두 가려진 column은 0/0 이 됩니다.",
+                "column의 최댓값도 빼지 않고 합이 0인 column도 살피지 않은 Softmax입니다. 큰 값에서 넘치고, 모두 가려진 column은 0/0이 됩니다.",
                 "This Softmax neither subtracts the column's maximum nor looks for columns whose sum is 0: large values overflow, and a column that is masked throughout becomes 0/0.",
             ),
             frozenset({"dead", "extremes"}),
@@ -1044,7 +1044,7 @@ ATTENTION_IN_COLUMNS = Task(
                 attention_in_columns, "first_axis_for_d_k", ("np.sqrt(q.shape[-2])", "np.sqrt(q.shape[0])")
             ),
             Text(
-                "q.shape[0] 은 batch가 없을 때만 d_k 입니다. q.shape[-2] 를 쓰세요.",
+                "q.shape[0]은 batch가 없을 때만 d_k입니다. q.shape[-2]를 쓰세요.",
                 "q.shape[0] is d_k only where there is no batch axis. Use q.shape[-2].",
             ),
             frozenset({"batches"}),
@@ -1056,7 +1056,7 @@ ATTENTION_IN_COLUMNS = Task(
                 ("logits - np.where(np.isneginf(highest), 0.0, highest)", "logits"),
             ),
             Text(
-                "column의 최댓값을 빼지 않아 exp가 넘치거나 모두 0 이 되었습니다.",
+                "column의 최댓값을 빼지 않아 exp가 넘치거나 모두 0이 되었습니다.",
                 "Without the column's maximum subtracted, exp overflows or vanishes.",
             ),
             frozenset({"extremes"}),
@@ -1088,7 +1088,7 @@ ATTENTION_IN_COLUMNS = Task(
         Mistake(
             rows_taken_for_columns,
             Text(
-                "row 표기의 식 QKᵀ 를 그대로 썼습니다. column 표기에서는 d_k 축이 앞에 있으므로 KᵀQ 입니다.",
+                "row 표기의 식 QKᵀ를 그대로 썼습니다. column 표기에서는 d_k 축이 앞에 있으므로 KᵀQ입니다.",
                 "This is the formula for rows, QKᵀ, as it stands. With columns the d_k axis comes first: KᵀQ.",
             ),
             everywhere(COLUMN_PARTS),
@@ -1103,7 +1103,7 @@ ATTENTION_IN_COLUMNS = Task(
                 ),
             ),
             Text(
-                "입력 k 를 제자리에서 바꾸었습니다 (/=). 새 배열에 계산하세요.",
+                "입력 k를 제자리에서 바꾸었습니다 (/=). 새 배열에 계산하세요.",
                 "The input k is changed in place (/=). Compute into a new array.",
             ),
             everywhere(COLUMN_PARTS),
@@ -1116,7 +1116,7 @@ ATTENTION_IN_COLUMNS = Task(
                 ("sum(axis=-2, keepdims=True)", "sum(axis=-2)"),
             ),
             Text(
-                "최댓값과 합에서 Key 축이 사라졌습니다. axis=-2 에서는 행렬 하나일 때만 우연히 맞고, batch가 있으면 축이 어긋납니다: "
+                "최댓값과 합에서 Key 축이 사라졌습니다. axis=-2에서는 행렬 하나일 때만 우연히 맞고, batch가 있으면 축이 어긋납니다: "
                 "keepdims=True.",
                 "Maximum and sum have lost the Key axis. With axis=-2 a single matrix happens to fit; with batch axes "
                 "others meet: keepdims=True.",
@@ -1139,8 +1139,8 @@ ATTENTION_IN_COLUMNS = Task(
                 ("np.where(total == 0, 1.0, total)", "total"),
             ),
             Text(
-                "KᵀQ 는 맞지만 축은 row 표기의 것입니다: 여기서 q.shape[-1] 은 n_q 이고 마지막 축은 Queries입니다. d_k 는 q.shape[-2], "
-                "Softmax는 axis=-2 입니다.",
+                "KᵀQ는 맞지만 축은 row 표기의 것입니다. 여기서 q.shape[-1]은 n_q이고 마지막 축은 Queries입니다. d_k는 q.shape[-2], "
+                "Softmax는 axis=-2입니다.",
                 "KᵀQ is right, but the axes are those of rows: here q.shape[-1] is n_q, and the last axis holds the Queries. "
                 "d_k is q.shape[-2], and Softmax runs over axis=-2.",
             ),
@@ -1317,7 +1317,7 @@ SHOWN_WEIGHTS = Task(
                 ("(shown + (rank < missing)) / unit", "np.round(weights, decimals)"),
             ),
             Text(
-                "하나하나 반올림했습니다(np.round). 보이는 수의 합이 1 이 아닌 row가 생깁니다.",
+                "하나하나 반올림했습니다(np.round). 보이는 수의 합이 1이 아닌 row가 생깁니다.",
                 "Each weight is rounded on its own (np.round), and some rows shown no longer sum to 1.",
             ),
             everywhere(SHOWN_PARTS),
@@ -1342,7 +1342,7 @@ SHOWN_WEIGHTS = Task(
                 ),
             ),
             Text(
-                "반올림한 다음 합으로 나누었습니다. 합은 1 이지만 더는 정해진 자릿수의 수가 아닙니다.",
+                "반올림한 다음 합으로 나누었습니다. 합은 1이지만 더는 정해진 자릿수의 수가 아닙니다.",
                 "This rounds and divides by the sum. It sums to 1, but has no longer the decimals asked for.",
             ),
             everywhere(SHOWN_PARTS),
@@ -1357,7 +1357,7 @@ SHOWN_WEIGHTS = Task(
                 ),
             ),
             Text(
-                "모자란 단위의 수를 정수로 잘랐습니다(int, //). 소수는 정확히 저장되지 않아 2 가 1.9999…로 나오고, 자르면 1 이 됩니다. np.rint 로 반올림하세요.",
+                "모자란 단위의 수를 정수로 잘랐습니다(int, //). 소수는 정확히 저장되지 않아 2가 1.9999…로 나오고, 자르면 1이 됩니다. np.rint로 반올림하세요.",
                 "The number of missing units is cut to an integer (int, //). Decimals are not stored exactly: 2 comes out as 1.9999…, "
                 "which cutting makes 1. Round it with np.rint.",
             ),
@@ -1386,7 +1386,7 @@ SHOWN_WEIGHTS = Task(
         Mistake(
             last_key_completes_the_sum,
             Text(
-                "마지막 Key를 '1 에서 나머지를 뺀 값'으로 정했습니다. 한 Key가 모든 오차를 떠안습니다.",
+                "마지막 Key를 '1에서 나머지를 뺀 값'으로 정했습니다. 한 Key가 모든 오차를 떠안습니다.",
                 "The last Key is '1 minus the others', and bears all the error alone.",
             ),
             everywhere(SHOWN_PARTS),
@@ -1435,7 +1435,7 @@ SHOWN_WEIGHTS = Task(
                 ("exact.sum(axis=-1, keepdims=True) -", "unit -"),
             ),
             Text(
-                "모두 가려진 row에도 단위를 나누어 주었습니다. 그 row의 합은 1 이 아니라 0 이므로 그대로 0 입니다.",
+                "모두 가려진 row에도 단위를 나누어 주었습니다. 그 row의 합은 1이 아니라 0이므로 그대로 0입니다.",
                 "A row that is masked throughout was given units. Its sum is 0, not 1: it stays 0.",
             ),
             frozenset({"masked"}),
@@ -1451,7 +1451,7 @@ SHOWN_WEIGHTS = Task(
         Mistake(
             variant(shown_weights, "in_units", ("(rank < missing)) / unit", "(rank < missing))")),
             Text(
-                "단위의 수(퍼센트 따위)를 돌려주었습니다. 다시 10**decimals 로 나누세요.",
+                "단위의 수(퍼센트 따위)를 돌려주었습니다. 다시 10**decimals로 나누세요.",
                 "These are numbers of units (per cent, say). Divide by 10**decimals again.",
             ),
             everywhere(SHOWN_PARTS),
@@ -1641,7 +1641,7 @@ LOST_NUMBERS = Task(
                 lost_numbers, "second_axis_for_n_k", ("weights.shape[-1] - rank", "weights.shape[1] - rank")
             ),
             Text(
-                "weights.shape[1] 은 batch가 없을 때만 n_k 입니다. weights.shape[-1] 을 쓰세요.",
+                "weights.shape[1]은 batch가 없을 때만 n_k입니다. weights.shape[-1]을 쓰세요.",
                 "weights.shape[1] is n_k only where there is no batch axis. Use weights.shape[-1].",
             ),
             frozenset({"batches"}),
@@ -1653,7 +1653,7 @@ LOST_NUMBERS = Task(
                 ("np.linalg.matrix_rank(weights)", "np.full(weights.shape[:-2], weights.shape[-2])"),
             ),
             Text(
-                "n_k − n_q 로 세었습니다. 겹치거나 비어 있는 Query는 새로 알려 주는 것이 없고, n_q > n_k 이면 음수가 됩니다.",
+                "n_k − n_q로 세었습니다. 겹치거나 비어 있는 Query는 새로 알려 주는 것이 없고, n_q > n_k이면 음수가 됩니다.",
                 "This counts n_k − n_q. A Query that repeats others or reads nothing tells nothing new, and with n_q > n_k "
                 "the count falls below 0.",
             ),
@@ -1669,7 +1669,7 @@ LOST_NUMBERS = Task(
                 ),
             ),
             Text(
-                "min(n_q, n_k) 를 rank로 썼습니다. rank는 서로 독립인 row의 수입니다.",
+                "min(n_q, n_k)를 rank로 썼습니다. rank는 서로 독립인 row의 수입니다.",
                 "min(n_q, n_k) is taken for the rank. The rank is the number of independent rows.",
             ),
             everywhere(LOST_PARTS),
@@ -1685,7 +1685,7 @@ LOST_NUMBERS = Task(
         Mistake(
             variant(lost_numbers, "one_column_only", ("rank) * d_v", "rank)")),
             Text(
-                "V 의 column 하나만 세었습니다. column은 d_v 개이고 저마다 같은 수를 잃습니다.",
+                "V의 column 하나만 세었습니다. column은 d_v 개이고 저마다 같은 수를 잃습니다.",
                 "One column of V is counted. There are d_v, and each loses as many.",
             ),
             frozenset({"few", "dependent", "many", "batches"}),
@@ -1695,7 +1695,7 @@ LOST_NUMBERS = Task(
                 lost_numbers, "rows_minus_rank", ("weights.shape[-1] - rank", "weights.shape[-2] - rank")
             ),
             Text(
-                "n_q − rank 는 군더더기 Query의 수입니다. V 에는 row가 n_k 개 있습니다.",
+                "n_q − rank는 군더더기 Query의 수입니다. V에는 row가 n_k 개 있습니다.",
                 "n_q − rank counts superfluous Queries. V has n_k rows.",
             ),
             everywhere(LOST_PARTS),
@@ -1727,7 +1727,7 @@ LOST_NUMBERS = Task(
                 ("matrix_rank(weights)", "matrix_rank(weights.reshape(-1, weights.shape[-1]))"),
             ),
             Text(
-                "모든 batch의 rows를 한 matrix로 쌓았습니다. batch마다 따로 세고 결과는 (...) 입니다.",
+                "모든 batch의 rows를 한 matrix로 쌓았습니다. batch마다 따로 세고 결과는 (...)입니다.",
                 "The rows of all batch entries are stacked in one matrix. Each entry has its own count: (...).",
             ),
             frozenset({"batches"}),
@@ -1739,7 +1739,7 @@ LOST_NUMBERS = Task(
                 ("np.linalg.matrix_rank(weights)", "np.ones(weights.shape[:-2], dtype=int)"),
             ),
             Text(
-                "언제나 Query 하나인 것처럼 n_k − 1 로 세었습니다. 다른 비중으로 읽는 Query가 늘 때마다 하나씩 더 알 수 있습니다.",
+                "언제나 Query 하나인 것처럼 n_k − 1로 세었습니다. 다른 비중으로 읽는 Query가 늘 때마다 하나씩 더 알 수 있습니다.",
                 "This is n_k − 1, as with a single Query. Each Query with other weights makes one more number known.",
             ),
             everywhere(LOST_PARTS),
@@ -1751,7 +1751,7 @@ LOST_NUMBERS = Task(
                 ("(weights.shape[-1] - rank) * d_v", "weights.shape[-1] * d_v - rank"),
             ),
             Text(
-                "rank를 한 번만 뺐습니다. V 의 column d_v 개가 저마다 rank 개씩 알려집니다: (n_k − rank) · d_v.",
+                "rank를 한 번만 뺐습니다. V의 column d_v 개가 저마다 rank 개씩 알려집니다: (n_k − rank) · d_v.",
                 "The rank is subtracted once. Each of the d_v columns of V becomes known in rank numbers: (n_k − rank) · d_v.",
             ),
             everywhere(LOST_PARTS),
@@ -1929,7 +1929,7 @@ OTHER_VALUES = Task(
                 ("return wish + np.linalg.pinv(weights, rcond=1e-5) @ difference", "return v.copy()"),
             ),
             Text(
-                "v 를 그대로 돌려주었습니다. output은 같지만 wish에 가장 가까운 V' 은 아닙니다.",
+                "v를 그대로 돌려주었습니다. output은 같지만 wish에 가장 가까운 V'은 아닙니다.",
                 "This is v itself. Its output is right, but there is a V' nearer to the wish.",
             ),
             everywhere(VALUE_PARTS),
@@ -1941,7 +1941,7 @@ OTHER_VALUES = Task(
                 ("return wish + np.linalg.pinv(weights, rcond=1e-5) @ difference", "return wish.copy()"),
             ),
             Text(
-                "wish를 그대로 돌려주었습니다. A V' 이 A V 와 같아야 합니다.",
+                "wish를 그대로 돌려주었습니다. A V'이 A V와 같아야 합니다.",
                 "This is the wish itself. A V' has to equal A V.",
             ),
             everywhere(VALUE_PARTS),
@@ -1953,7 +1953,7 @@ OTHER_VALUES = Task(
                 ("np.linalg.pinv(weights, rcond=1e-5)", "np.swapaxes(weights, -1, -2)"),
             ),
             Text(
-                "Aᵀ 는 A 의 역이 아닙니다. 길이까지 맞추는 것은 pseudoinverse A⁺ 입니다 (np.linalg.pinv).",
+                "Aᵀ는 A의 역이 아닙니다. 길이까지 맞추는 것은 pseudoinverse A⁺입니다 (np.linalg.pinv).",
                 "Aᵀ is no inverse of A. What gets the lengths right is the pseudoinverse A⁺ (np.linalg.pinv).",
             ),
             everywhere(VALUE_PARTS),
@@ -1965,7 +1965,7 @@ OTHER_VALUES = Task(
                 ("np.linalg.pinv(weights, rcond=1e-5)", "np.linalg.inv(weights)"),
             ),
             Text(
-                "A 는 정사각이 아니어서 역행렬이 없습니다. pseudoinverse(np.linalg.pinv)를 쓰세요.",
+                "A는 정사각이 아니어서 역행렬이 없습니다. pseudoinverse(np.linalg.pinv)를 쓰세요.",
                 "A is not square and has no inverse. Use the pseudoinverse (np.linalg.pinv).",
             ),
             everywhere(VALUE_PARTS),
@@ -1980,7 +1980,7 @@ OTHER_VALUES = Task(
                 ),
             ),
             Text(
-                "(A Aᵀ)⁻¹ 은 rows가 서로 독립일 때만 있습니다. 아무것도 읽지 않는 Query가 있으면 없습니다. np.linalg.pinv 를 쓰세요.",
+                "(A Aᵀ)⁻¹은 rows가 서로 독립일 때만 있습니다. 아무것도 읽지 않는 Query가 있으면 없습니다. np.linalg.pinv를 쓰세요.",
                 "(A Aᵀ)⁻¹ exists only where the rows are independent; a Query that reads nothing breaks it. Use "
                 "np.linalg.pinv.",
             ),
@@ -1993,7 +1993,7 @@ OTHER_VALUES = Task(
                 ("    if wish is None:\n        wish", "    wish"),
             ),
             Text(
-                "wish를 쓰지 않고 늘 가장 작은 V' 을 구했습니다.",
+                "wish를 쓰지 않고 늘 가장 작은 V'을 구했습니다.",
                 "The wish is not used: this is the smallest V' whatever comes.",
             ),
             WITH_WISH,
@@ -2008,7 +2008,7 @@ OTHER_VALUES = Task(
                 ),
             ),
             Text(
-                "v 에서 wish 방향으로 움직였습니다. output은 같지만 wish에 가장 가까운 V' 은 wish에서 출발합니다.",
+                "v에서 wish 방향으로 움직였습니다. output은 같지만 wish에 가장 가까운 V'은 wish에서 출발합니다.",
                 "This moves from v in the direction of the wish. The output is right, but the V' nearest to the wish "
                 "starts from the wish.",
             ),
@@ -2021,7 +2021,7 @@ OTHER_VALUES = Task(
                 ("weights @ v - weights @ wish", "weights @ wish - weights @ v"),
             ),
             Text(
-                "차이의 부호가 반대입니다. 모자란 만큼, 곧 A V − A·wish 를 더합니다.",
+                "차이의 부호가 반대입니다. 모자란 만큼, 곧 A V − A·wish를 더합니다.",
                 "The difference has the wrong sign. Add what is lacking: A V − A·wish.",
             ),
             everywhere(VALUE_PARTS),
@@ -2033,7 +2033,7 @@ OTHER_VALUES = Task(
                 ("weights @ v - weights @ wish", "weights @ v"),
             ),
             Text(
-                "wish에 A⁺A V 를 모두 더했습니다. wish가 이미 내는 output A·wish 만큼은 빼야 합니다.",
+                "wish에 A⁺A V를 모두 더했습니다. wish가 이미 내는 output A·wish 만큼은 빼야 합니다.",
                 "All of A⁺A V is added to the wish. Take off the output A·wish that the wish gives already.",
             ),
             WITH_WISH,
@@ -2050,7 +2050,7 @@ OTHER_VALUES = Task(
         Mistake(
             by_one_least_squares,
             Text(
-                "np.linalg.lstsq 는 matrix 하나만 받습니다. batch가 있으면 batch마다 부르거나 np.linalg.pinv 를 쓰세요.",
+                "np.linalg.lstsq는 matrix 하나만 받습니다. batch가 있으면 batch마다 부르거나 np.linalg.pinv를 쓰세요.",
                 "np.linalg.lstsq takes a single matrix. With batch axes, call it for each entry or use np.linalg.pinv.",
             ),
             frozenset({"batches"}),
@@ -2062,7 +2062,7 @@ OTHER_VALUES = Task(
                 ("    if wish is None:\n        wish = np.zeros_like(v)\n", ""),
             ),
             Text(
-                "wish=None 일 때 실패합니다. 주지 않으면 0 에 가장 가까운 V' 입니다.",
+                "wish=None일 때 실패합니다. 주지 않으면 0에 가장 가까운 V'입니다.",
                 "This fails for wish=None. Where it is not given, V' is the nearest to 0.",
             ),
             frozenset({"smallest", "batches"}),

@@ -264,7 +264,7 @@ ATTENTION = Task(
                 ("logits.softmax(dim=-1)", "logits.softmax(dim=1)"),
             ),
             Text(
-                "dim=1 은 행렬 하나일 때만 Key 축입니다. batch가 있으면 dim=-1 을 쓰세요.",
+                "dim=1은 행렬 하나일 때만 Key 축입니다. batch가 있으면 dim=-1을 쓰세요.",
                 "dim=1 is the Key axis of a single matrix only. With batch axes it is dim=-1.",
             ),
             frozenset({"batches", "masked"}),
@@ -296,7 +296,7 @@ ATTENTION = Task(
         Mistake(
             variant(attention, "mask_inverted", ("    read = mask", "    mask = ~mask\n    read = mask")),
             Text(
-                "mask를 반대로 읽었습니다. 여기서 True 는 '볼 수 있음'입니다 (nn.MultiheadAttention의 boolean mask와 반대).",
+                "mask를 반대로 읽었습니다. 여기서 True는 '볼 수 있음'입니다 (nn.MultiheadAttention의 boolean mask와 반대).",
                 "The mask is inverted. True means may attend here, the opposite of nn.MultiheadAttention's boolean mask.",
             ),
             WITH_MASK,
@@ -344,7 +344,7 @@ ATTENTION = Task(
                 ("(q @ k.mT * scale).masked_fill", "(q @ k.mT).masked_fill"),
             ),
             Text(
-                "입력 q 를 제자리에서 바꾸려 했습니다 (*=). gradient를 구할 tensor는 제자리에서 바꿀 수 없습니다: 새 tensor에 계산하세요.",
+                "입력 q를 제자리에서 바꾸려 했습니다 (*=). gradient를 구할 tensor는 제자리에서 바꿀 수 없습니다. 새 tensor에 계산하세요.",
                 "The input q would be changed in place (*=). A tensor whose gradient is asked for can't be: compute a new one.",
             ),
             everywhere(ATTENTION_PARTS),
@@ -352,7 +352,7 @@ ATTENTION = Task(
         Mistake(
             half_precision,
             Text(
-                "float16으로 계산했습니다 (half). 자릿수가 모자라고 65504 를 넘으면 inf가 됩니다. 입력의 dtype을 유지하세요.",
+                "float16으로 계산했습니다 (half). 자릿수가 모자라고 65504를 넘으면 inf가 됩니다. 입력의 dtype을 유지하세요.",
                 "This is computed in float16 (half), which has too few digits and turns into inf above 65504. Keep the dtype "
                 "of the inputs.",
             ),
@@ -366,7 +366,7 @@ ATTENTION = Task(
                 ("torch.where(alive, logits.softmax(dim=-1), 0.0)", "logits.softmax(dim=-1)"),
             ),
             Text(
-                "−1e9 로 채우면 그보다 작은 score와 모두 가려진 row에서 가려진 Value를 읽습니다. -torch.inf 를 쓰세요.",
+                "−1e9로 채우면 그보다 작은 score와 모두 가려진 row에서 가려진 Value를 읽습니다. -torch.inf를 쓰세요.",
                 "Filling with −1e9 reads masked Values where scores are smaller or a row is masked throughout. "
                 "Write -torch.inf.",
             ),
@@ -385,7 +385,7 @@ ATTENTION = Task(
                 ("torch.where(alive, logits.softmax(dim=-1), 0.0)", "logits.softmax(dim=-1)"),
             ),
             Text(
-                "볼 Key가 없는 Query에서 Softmax가 NaN입니다. 그 weights와 output은 0 입니다.",
+                "볼 Key가 없는 Query에서 Softmax가 NaN입니다. 그 weights와 output은 0입니다.",
                 "For a Query that may attend to no Key, Softmax is NaN. Its weights and output are 0.",
             ),
             frozenset({"dead"}),
@@ -393,8 +393,8 @@ ATTENTION = Task(
         Mistake(
             nan_replaced_afterwards,
             Text(
-                "값은 맞지만 gradient가 NaN입니다. 나중에 nan_to_num 이나 where 로 고쳐도 backward는 NaN인 Softmax를 지나 q 와 k 에 닿습니다. "
-                "그 row에는 처음부터 유한한 logits를 주고, weights를 0 으로 고르세요.",
+                "값은 맞지만 gradient가 NaN입니다. 나중에 nan_to_num이나 where로 고쳐도 backward는 NaN인 Softmax를 지나 q와 k에 닿습니다. "
+                "그 row에는 처음부터 유한한 logits를 주고, weights를 0으로 고르세요.",
                 "The values are right, the gradient is NaN. Mending with nan_to_num or where afterwards, backward still "
                 "passes the Softmax that is NaN. Give that row finite logits from the start, and select 0 for its weights.",
             ),
@@ -407,7 +407,7 @@ ATTENTION = Task(
                 ("    k, v = torch.where(read, k, 0.0), torch.where(read, v, 0.0)\n", ""),
             ),
             Text(
-                "아무도 보지 않는 V 의 NaN이 output에 번졌습니다: 0 × NaN 은 NaN입니다. 그런 rows를 먼저 0 으로 고르세요.",
+                "아무도 보지 않는 V의 NaN이 output에 번졌습니다. 0 × NaN은 NaN입니다. 그런 rows를 먼저 0으로 고르세요.",
                 "NaN in a V row that nobody may see spread into the output: 0 × NaN is NaN. Select 0 for such rows first.",
             ),
             frozenset({"unread"}),
@@ -422,7 +422,7 @@ ATTENTION = Task(
                 ),
             ),
             Text(
-                "output은 맞지만 q 의 gradient가 NaN입니다. 가려진 logit의 gradient 0 에 K 의 NaN이 곱해집니다. V 처럼 K 도 고르세요.",
+                "output은 맞지만 q의 gradient가 NaN입니다. 가려진 logit의 gradient 0에 K의 NaN이 곱해집니다. V처럼 K도 고르세요.",
                 "The output is right, but the gradient of q is NaN: a masked logit's gradient of 0 is multiplied by the NaN "
                 "in K. Select K as you do V.",
             ),
@@ -447,7 +447,7 @@ ATTENTION = Task(
                 ),
             ),
             Text(
-                "detach한 weights로 output을 구해 output의 gradient가 q 와 k 에 닿지 않습니다.",
+                "detach한 weights로 output을 구해 output의 gradient가 q와 k에 닿지 않습니다.",
                 "The output is made of detached weights, so its gradient doesn't reach q and k.",
             ),
             everywhere(ATTENTION_PARTS) - {"extremes"},
@@ -460,7 +460,7 @@ ATTENTION = Task(
                 ("0.0)\n    return weights @ v, weights", "0.0)\n    return (weights @ v).mT, weights"),
             ),
             Text(
-                "output이 뒤집혔습니다. Query마다 한 row, shape는 (..., n_q, d_v) 입니다.",
+                "output이 뒤집혔습니다. Query마다 한 row, shape는 (..., n_q, d_v)입니다.",
                 "The output is transposed. One row a Query: (..., n_q, d_v).",
             ),
             everywhere(ATTENTION_PARTS),
@@ -509,8 +509,8 @@ ATTENTION = Task(
                 ("torch.where(alive, logits.softmax(dim=-1), 0.0)", "logits.softmax(dim=-1)"),
             ),
             Text(
-                "masked_fill 과 Softmax만으로는 두 경우에 NaN이 됩니다. 볼 Key가 없는 Query: 그 row의 logits를 −∞ 로 두지 말고, Softmax 뒤에 "
-                "weights를 0 으로 고르세요. 아무도 보지 않는 Key: 0 × NaN 은 NaN이니 K 와 V 의 그 rows를 먼저 0 으로 고르세요.",
+                "masked_fill과 Softmax만으로는 두 경우에 NaN이 됩니다. 볼 Key가 없는 Query: 그 row의 logits를 −∞로 두지 말고, Softmax 뒤에 "
+                "weights를 0으로 고르세요. 아무도 보지 않는 Key: 0 × NaN은 NaN이니 K와 V의 그 rows를 먼저 0으로 고르세요.",
                 "masked_fill and Softmax alone give NaN in two cases. A Query that may attend to no Key: leave its logits finite, "
                 "and select 0 for its weights after Softmax. A Key that nobody may see: 0 × NaN is NaN, so select 0 for its rows of "
                 "K and V first.",
@@ -526,8 +526,8 @@ ATTENTION = Task(
                 ("torch.where(alive, logits.softmax(dim=-1), 0.0)", "logits.softmax(dim=-1)"),
             ),
             Text(
-                "−1e9 로 채우면 그보다 작은 score와 모두 가려진 row에서 가려진 Value를 읽습니다: -torch.inf 를 쓰세요. 아무도 보지 않는 K 와 V 의 "
-                "rows는 먼저 0 으로 고르세요: 0 × NaN 은 NaN입니다.",
+                "−1e9로 채우면 그보다 작은 score와 모두 가려진 row에서 가려진 Value를 읽습니다. -torch.inf를 쓰세요. 아무도 보지 않는 K와 V의 "
+                "rows는 먼저 0으로 고르세요. 0 × NaN은 NaN입니다.",
                 "Filling with −1e9 reads masked Values where scores are smaller or a row is masked throughout: write -torch.inf. "
                 "And select 0 for rows of K and V that nobody may see: 0 × NaN is NaN.",
             ),
@@ -536,8 +536,8 @@ ATTENTION = Task(
         Mistake(
             exponentials_by_hand,
             Text(
-                "exp를 직접 계산하고 mask를 곱했습니다. 큰 score에서 넘치고, 볼 Key가 없는 row는 0/0 이며, NaN은 0 을 곱해도 NaN입니다. "
-                "가려진 logit을 −∞ 로 두고 torch.softmax 를 쓰세요.",
+                "exp를 직접 계산하고 mask를 곱했습니다. 큰 score에서 넘치고, 볼 Key가 없는 row는 0/0이며, NaN은 0을 곱해도 NaN입니다. "
+                "가려진 logit을 −∞로 두고 torch.softmax를 쓰세요.",
                 "The exponentials are taken by hand and multiplied by the mask. They overflow, a row without a Key is 0/0, and NaN "
                 "times 0 is NaN. Put −∞ into masked logits and use torch.softmax.",
             ),
@@ -637,7 +637,7 @@ def split_by_einsum(x, heads, repeat=1):
 
 
 ONE_BATCH_AXIS = Text(
-    "transpose(1, 2) 는 batch 축이 꼭 하나일 때만 맞습니다. batch 축이 몇 개든 맞게 뒤에서 세세요: -2 와 -3.",
+    "transpose(1, 2)는 batch 축이 꼭 하나일 때만 맞습니다. batch 축이 몇 개든 맞게 뒤에서 세세요: -2와 -3.",
     "transpose(1, 2) is right for just one batch axis. Count from the end, whatever batch axes there are: -2 and -3.",
 )
 
@@ -659,7 +659,7 @@ SPLIT_HEADS = Task(
                 ),
             ),
             Text(
-                "reshape만으로는 tokens와 heads가 뒤섞입니다. 마지막 축을 (heads, d) 로 나눈 뒤 축을 옮기세요.",
+                "reshape만으로는 tokens와 heads가 뒤섞입니다. 마지막 축을 (heads, d)로 나눈 뒤 축을 옮기세요.",
                 "A reshape alone mixes tokens and heads up. Split the last axis into (heads, d), then move the axis.",
             ),
             everywhere(SPLIT_PARTS),
@@ -674,7 +674,7 @@ SPLIT_HEADS = Task(
                 ),
             ),
             Text(
-                "features를 head마다 하나씩 돌아가며 나누었습니다. head i 는 이어진 d 개의 열을 갖습니다.",
+                "features를 head마다 하나씩 돌아가며 나누었습니다. head i는 이어진 d 개의 열을 갖습니다.",
                 "Features are dealt out to the heads in turn. Head i owns d columns in a row.",
             ),
             everywhere(SPLIT_PARTS),
@@ -687,7 +687,7 @@ SPLIT_HEADS = Task(
                 ("dim=-3", "dim=0"),
             ),
             Text(
-                "heads 축이 batch 축보다 앞에 있습니다 (torch.stack 의 기본값은 dim=0). batch 뒤, n 바로 앞에 놓으세요: dim=-3.",
+                "heads 축이 batch 축보다 앞에 있습니다 (torch.stack의 기본값은 dim=0). batch 뒤, n 바로 앞에 놓으세요: dim=-3.",
                 "The heads' axis stands before the batch axes (dim=0 is the default of torch.stack). It belongs behind them, "
                 "right before n: dim=-3.",
             ),
@@ -704,7 +704,7 @@ SPLIT_HEADS = Task(
         Mistake(
             variant(split_heads, "tokens_last", (".transpose(-2, -3)\n", ".transpose(-2, -3).mT\n")),
             Text(
-                "마지막 두 축이 바뀌었습니다: (n, d) 입니다.",
+                "마지막 두 축이 바뀌었습니다. (n, d) 순서여야 합니다.",
                 "The last two axes have changed places: (n, d).",
             ),
             everywhere(SPLIT_PARTS),
@@ -716,14 +716,14 @@ SPLIT_HEADS = Task(
                 ("apart.repeat_interleave(repeat, dim=-3)", "torch.cat([apart] * repeat, dim=-3)"),
             ),
             Text(
-                "heads를 통째로 이어 붙였습니다 (tile). 순서는 h0, h0, h1, h1 입니다 (repeat_interleave).",
+                "heads를 통째로 이어 붙였습니다 (tile). 순서는 h0, h0, h1, h1입니다 (repeat_interleave).",
                 "All heads are repeated one after another (tile). The order is h0, h0, h1, h1 (repeat_interleave).",
             ),
             frozenset({"repeat"}),
         ),
         Mistake(
             variant(split_heads, "repeat_not_used", ("apart.repeat_interleave(repeat, dim=-3)", "apart")),
-            Text("repeat 를 쓰지 않았습니다.", "repeat is not used."),
+            Text("repeat를 쓰지 않았습니다.", "repeat is not used."),
             frozenset({"repeat"}),
         ),
         Mistake(
@@ -744,7 +744,7 @@ SPLIT_HEADS = Task(
         Mistake(
             variant(split_heads, "axes_counted_from_the_front", (".transpose(-2, -3)", ".transpose(0, 1)")),
             Text(
-                "축의 번호를 앞에서 세었습니다. batch 축이 있으면 다른 축이 됩니다: -2 와 -3 을 쓰세요.",
+                "축의 번호를 앞에서 세었습니다. batch 축이 있으면 다른 축이 됩니다. -2와 -3을 쓰세요.",
                 "Axes are counted from the front. With batch axes these are others: use -2 and -3.",
             ),
             everywhere(SPLIT_PARTS) - {"rows"},
@@ -756,7 +756,7 @@ SPLIT_HEADS = Task(
                 ("repeat_interleave(repeat, dim=-3)", "repeat_interleave(repeat)"),
             ),
             Text(
-                "dim이 없으면 repeat_interleave 는 모든 축을 하나로 폅니다. heads의 축을 말하세요: dim=-3.",
+                "dim이 없으면 repeat_interleave는 모든 축을 하나로 폅니다. heads의 축을 말하세요: dim=-3.",
                 "Without a dim, repeat_interleave makes all axes one. Name that of the heads: dim=-3.",
             ),
             everywhere(SPLIT_PARTS),
@@ -859,7 +859,7 @@ MERGE_HEADS = Task(
                 merge_heads, "viewed_without_copy", (".flatten(-2)", ".view(*x.shape[:-3], x.shape[-2], -1)")
             ),
             Text(
-                "축을 옮긴 tensor는 메모리에 이어져 있지 않아 view 가 실패합니다. reshape 나 flatten 을 쓰세요.",
+                "축을 옮긴 tensor는 메모리에 이어져 있지 않아 view가 실패합니다. reshape나 flatten을 쓰세요.",
                 "A tensor whose axes were moved doesn't lie in one piece, and view fails. Use reshape or flatten.",
             ),
             everywhere(MERGE_PARTS),
@@ -879,7 +879,7 @@ MERGE_HEADS = Task(
         Mistake(
             variant(merge_heads, "heads_averaged", ("x.transpose(-2, -3).flatten(-2)", "x.mean(dim=-3)")),
             Text(
-                "heads를 평균했습니다. 나란히 이어 붙이고, 섞는 일은 W_O 가 합니다.",
+                "heads를 평균했습니다. 나란히 이어 붙이고, 섞는 일은 W_O가 합니다.",
                 "The heads are averaged. Put them side by side; mixing is what W_O does.",
             ),
             everywhere(MERGE_PARTS),
@@ -887,7 +887,7 @@ MERGE_HEADS = Task(
         Mistake(
             variant(merge_heads, "heads_summed", ("x.transpose(-2, -3).flatten(-2)", "x.sum(dim=-3)")),
             Text(
-                "heads를 더했습니다. 나란히 이어 붙여 폭을 heads · d 로 만드세요.",
+                "heads를 더했습니다. 나란히 이어 붙여 폭을 heads · d로 만드세요.",
                 "The heads are summed. Put them side by side, heads · d wide.",
             ),
             everywhere(MERGE_PARTS),
@@ -895,7 +895,7 @@ MERGE_HEADS = Task(
         Mistake(
             variant(merge_heads, "tokens_lined_up", ("x.transpose(-2, -3).flatten(-2)", "x.flatten(-3, -2)")),
             Text(
-                "heads를 token 축으로 이어 붙였습니다. token의 수는 그대로 n 입니다.",
+                "heads를 token 축으로 이어 붙였습니다. token의 수는 그대로 n입니다.",
                 "The heads are joined along the tokens. There are still n tokens.",
             ),
             everywhere(MERGE_PARTS),
@@ -903,7 +903,7 @@ MERGE_HEADS = Task(
         Mistake(
             variant(merge_heads, "axes_counted_from_the_front", ("x.transpose(-2, -3)", "x.transpose(0, 1)")),
             Text(
-                "축의 번호를 앞에서 세었습니다. batch 축이 있으면 다른 축이 됩니다: -2 와 -3 을 쓰세요.",
+                "축의 번호를 앞에서 세었습니다. batch 축이 있으면 다른 축이 됩니다. -2와 -3을 쓰세요.",
                 "Axes are counted from the front. With batch axes these are others: use -2 and -3.",
             ),
             frozenset({"batches", "off"}),
@@ -913,7 +913,7 @@ MERGE_HEADS = Task(
                 merge_heads, "keep_inverted", ("keep[:, None, None], x, 0.0", "keep[:, None, None], 0.0, x")
             ),
             Text(
-                "keep 을 반대로 읽었습니다. True 인 heads가 남습니다.",
+                "keep을 반대로 읽었습니다. True인 heads가 남습니다.",
                 "keep is read the wrong way round. The heads that are True stay.",
             ),
             frozenset({"off"}),
@@ -925,7 +925,7 @@ MERGE_HEADS = Task(
                 ("torch.where(keep[:, None, None], x, 0.0)", "x * keep[:, None, None]"),
             ),
             Text(
-                "keep 을 곱했습니다. 꺼진 head의 NaN은 0 을 곱해도 NaN입니다. torch.where 로 고르세요.",
+                "keep을 곱했습니다. 꺼진 head의 NaN은 0을 곱해도 NaN입니다. torch.where로 고르세요.",
                 "This multiplies by keep. NaN in a head that is off stays NaN when multiplied by 0. Select with torch.where.",
             ),
             frozenset({"off"}),
@@ -937,14 +937,14 @@ MERGE_HEADS = Task(
                 ("torch.where(keep[:, None, None], x, 0.0)", "x[..., keep, :, :]"),
             ),
             Text(
-                "꺼진 heads를 뺐습니다. 폭은 언제나 heads · d 이고, 꺼진 head의 자리에는 0 을 둡니다.",
+                "꺼진 heads를 뺐습니다. 폭은 언제나 heads · d이고, 꺼진 head의 자리에는 0을 둡니다.",
                 "Heads that are off are left out. The result is heads · d wide throughout, with 0 in their places.",
             ),
             frozenset({"off"}),
         ),
         Mistake(
             variant(merge_heads, "keep_not_used", ("torch.where(keep[:, None, None], x, 0.0)", "1.0 * x")),
-            Text("keep 을 쓰지 않았습니다.", "keep is not used."),
+            Text("keep을 쓰지 않았습니다.", "keep is not used."),
             frozenset({"off"}),
         ),
         Mistake(
@@ -954,7 +954,7 @@ MERGE_HEADS = Task(
                 ("    if keep is not None:\n        x =", "    x ="),
             ),
             Text(
-                "keep=None 일 때 실패합니다. 주지 않으면 모든 heads가 남습니다.",
+                "keep=None일 때 실패합니다. 주지 않으면 모든 heads가 남습니다.",
                 "This fails for keep=None. Where it is not given, all heads stay.",
             ),
             everywhere(MERGE_PARTS) - {"off"},
@@ -967,7 +967,7 @@ MERGE_HEADS = Task(
         Mistake(
             variant(merge_heads, "tokens_last", (".flatten(-2)", ".flatten(-2).mT")),
             Text(
-                "결과가 뒤집혔습니다: (..., n, heads · d) 입니다.",
+                "결과가 뒤집혔습니다. shape는 (..., n, heads · d)입니다.",
                 "The result is transposed: it is (..., n, heads · d).",
             ),
             everywhere(MERGE_PARTS),
@@ -975,7 +975,7 @@ MERGE_HEADS = Task(
         Mistake(
             variant(merge_heads, "keep_meets_the_features", ("keep[:, None, None]", "keep")),
             Text(
-                "keep 의 축이 heads가 아니라 마지막 축과 맞물립니다. keep[:, None, None] 은 (heads, n, d) 에 맞습니다.",
+                "keep의 축이 heads가 아니라 마지막 축과 맞물립니다. keep[:, None, None]은 (heads, n, d)에 맞습니다.",
                 "keep meets the last axis, not that of the heads. keep[:, None, None] fits (heads, n, d).",
             ),
             frozenset({"off"}),
@@ -987,7 +987,7 @@ MERGE_HEADS = Task(
                 ("x = torch.where(keep[:, None, None], x, 0.0)", "x[..., ~keep, :, :] = 0.0"),
             ),
             Text(
-                "입력 x 를 제자리에서 바꾸려 했습니다 (x[...] = 0). gradient를 구할 tensor는 제자리에서 바꿀 수 없습니다: torch.where 로 고르세요.",
+                "입력 x를 제자리에서 바꾸려 했습니다 (x[...] = 0). gradient를 구할 tensor는 제자리에서 바꿀 수 없습니다. torch.where로 고르세요.",
                 "The input x would be changed in place (x[...] = 0). A tensor whose gradient is asked for can't be: select with torch.where.",
             ),
             frozenset({"off"}),
@@ -1083,7 +1083,7 @@ CONTROL_PARTS = (
     Part("cap", 1, Text("soft-cap", "soft-cap"), draw_capped),
     Part("together", 1, Text("모두 함께, mask와", "all together, with a mask"), draw_all_controls),
     Part("dead", 1, Text("볼 Key가 없는 Query", "a Query that may attend to no Key"), draw_dead_row),
-    Part("zero", 1, Text("0 인 vector", "vectors of zeros"), draw_zero_vectors),
+    Part("zero", 1, Text("0인 vector", "vectors of zeros"), draw_zero_vectors),
     Part("far", 1, Text("아주 큰 scores", "very large scores"), draw_far_scores),
 )
 WITH_A_MASK = frozenset({"together", "dead"})
@@ -1204,7 +1204,7 @@ CONTROLLED_WEIGHTS = Task(
         Mistake(
             normed_without_gains,
             Text(
-                "gain이 없을 때도 norm했습니다. q_gain 이 None 이면 q 와 k 를 그대로 씁니다.",
+                "gain이 없을 때도 norm했습니다. q_gain이 None이면 q와 k를 그대로 씁니다.",
                 "This norms where no gains are given, too. With q_gain None, q and k stay as they are.",
             ),
             everywhere(CONTROL_PARTS) - {"norm", "zero"},
@@ -1275,7 +1275,7 @@ CONTROLLED_WEIGHTS = Task(
         Mistake(
             variant(controlled_weights, "one_gain_for_both", ("k_gain * k", "q_gain * k")),
             Text(
-                "Key에도 q_gain 을 곱했습니다. Query와 Key는 서로 다른 gain을 배웁니다.",
+                "Key에도 q_gain을 곱했습니다. Query와 Key는 서로 다른 gain을 배웁니다.",
                 "q_gain multiplies the Keys, too. Queries and Keys learn a gain each.",
             ),
             frozenset({"norm", "together", "zero"}),
@@ -1290,7 +1290,7 @@ CONTROLLED_WEIGHTS = Task(
                 ),
             ),
             Text(
-                "QK norm을 쓸 때 √d_k 로 나누지 않았습니다. RMSNorm한 vector의 dot product도 d_k 에 따라 커지므로 scaling은 남습니다.",
+                "QK norm을 쓸 때 √d_k로 나누지 않았습니다. RMSNorm한 vector의 dot product도 d_k에 따라 커지므로 scaling은 남습니다.",
                 "With QK norm the division by √d_k is dropped. Dot products of RMS-normed vectors grow with d_k still: scale them.",
             ),
             frozenset({"norm", "together", "zero"}),
@@ -1303,7 +1303,7 @@ CONTROLLED_WEIGHTS = Task(
                 ("(k**2).mean(dim=-1, keepdim=True) + 1e-6)", "(k**2).mean(dim=-1, keepdim=True))"),
             ),
             Text(
-                "제곱 평균에 1e-6 을 더하지 않았습니다. 0 인 vector는 0 / 0 = NaN 이 되고, 아주 짧은 vector는 너무 커집니다.",
+                "제곱 평균에 1e-6을 더하지 않았습니다. 0인 vector는 0 / 0 = NaN이 되고, 아주 짧은 vector는 너무 커집니다.",
                 "1e-6 is not added to the mean square. A vector of zeros gives 0 / 0 = NaN, and a very short one grows too long.",
             ),
             frozenset({"norm", "together", "zero"}),
@@ -1333,7 +1333,7 @@ CONTROLLED_WEIGHTS = Task(
         Mistake(
             variant(controlled_weights, "cap_not_multiplied", ("softcap * torch.tanh", "torch.tanh")),
             Text(
-                "tanh 뒤에 cap을 다시 곱하지 않아 score가 (−1, 1) 에 갇혔습니다.",
+                "tanh 뒤에 cap을 다시 곱하지 않아 score가 (−1, 1)에 갇혔습니다.",
                 "The cap isn't multiplied back after tanh, which leaves scores in (−1, 1).",
             ),
             frozenset({"cap", "together", "far"}),
@@ -1345,7 +1345,7 @@ CONTROLLED_WEIGHTS = Task(
                 ("softcap * torch.tanh(logits / softcap)", "logits.clamp(-softcap, softcap)"),
             ),
             Text(
-                "score를 잘랐습니다 (clamp). soft-cap은 cap · tanh(a / cap) 으로 부드럽게 눌러 순서를 지킵니다.",
+                "score를 잘랐습니다 (clamp). soft-cap은 cap · tanh(a / cap)으로 부드럽게 눌러 순서를 지킵니다.",
                 "The scores are cut off (clamp). Soft-cap presses them smoothly, cap · tanh(a / cap), and keeps their order.",
             ),
             frozenset({"cap", "together"}),
@@ -1380,7 +1380,7 @@ CONTROLLED_WEIGHTS = Task(
                 ),
             ),
             Text(
-                "mask 뒤에 cap을 씌워 −∞ 가 −cap 이 되었습니다: 가려진 Key가 비중을 얻습니다.",
+                "mask 뒤에 cap을 씌워 −∞가 −cap이 되었습니다. 가려진 Key가 비중을 얻습니다.",
                 "The cap comes after the mask and turns −∞ into −cap: a masked Key gets weight.",
             ),
             frozenset({"together"}),
@@ -1394,7 +1394,7 @@ CONTROLLED_WEIGHTS = Task(
                     "logits = 50.0 * torch.tanh(logits / 50.0)",
                 ),
             ),
-            Text("주어진 softcap 대신 늘 50 을 썼습니다.", "The cap is always 50, whatever softcap says."),
+            Text("주어진 softcap 대신 늘 50을 썼습니다.", "The cap is always 50, whatever softcap says."),
             frozenset({"cap", "together", "far"}),
         ),
         Mistake(
@@ -1409,7 +1409,7 @@ CONTROLLED_WEIGHTS = Task(
                 ("    if q_gain is not None:\n        q =", "    if True:\n        q ="),
             ),
             Text(
-                "gain이 없을 때 실패합니다. None 이면 norm하지 않습니다.",
+                "gain이 없을 때 실패합니다. None이면 norm하지 않습니다.",
                 "This fails where no gains are given. With None, nothing is normed.",
             ),
             everywhere(CONTROL_PARTS) - {"norm", "zero"},
@@ -1421,7 +1421,7 @@ CONTROLLED_WEIGHTS = Task(
                 ("        q = q_gain * q *", "        q *= q_gain\n        q = q *"),
             ),
             Text(
-                "입력 q 를 제자리에서 바꾸려 했습니다 (*=). gradient를 구할 tensor는 제자리에서 바꿀 수 없습니다: 새 tensor에 계산하세요.",
+                "입력 q를 제자리에서 바꾸려 했습니다 (*=). gradient를 구할 tensor는 제자리에서 바꿀 수 없습니다. 새 tensor에 계산하세요.",
                 "The input q would be changed in place (*=). A tensor whose gradient is asked for can't be: compute a new one.",
             ),
             frozenset({"norm", "together", "zero"}),
@@ -1429,7 +1429,7 @@ CONTROLLED_WEIGHTS = Task(
         Mistake(
             half_precision_control,
             Text(
-                "float16으로 계산했습니다 (half). 자릿수가 모자라고 65504 를 넘으면 inf가 됩니다. 입력의 dtype을 유지하세요.",
+                "float16으로 계산했습니다 (half). 자릿수가 모자라고 65504를 넘으면 inf가 됩니다. 입력의 dtype을 유지하세요.",
                 "This is computed in float16 (half), which has too few digits and turns into inf above 65504. Keep the dtype "
                 "of the inputs.",
             ),
@@ -1447,7 +1447,7 @@ CONTROLLED_WEIGHTS = Task(
                 ("    logits = q @ k.mT", "    k = k.reshape(-1, *k.shape[-2:])[0]\n    logits = q @ k.mT"),
             ),
             Text(
-                "모든 batch에 첫 번째 K 를 썼습니다. batch마다 자기 K 와 비교해야 합니다.",
+                "모든 batch에 첫 번째 K를 썼습니다. batch마다 자기 K와 비교해야 합니다.",
                 "The first K serves every batch entry here. Each entry is compared with its own K.",
             ),
             frozenset({"scaling", "norm", "cap", "together"}),
@@ -1501,7 +1501,7 @@ CONTROLLED_WEIGHTS = Task(
                 ("weights if mask is None else torch.where(alive, weights, 0.0)", "weights"),
             ),
             Text(
-                "볼 Key가 없는 Query에서 Softmax가 NaN입니다. 그 weights는 0 입니다.",
+                "볼 Key가 없는 Query에서 Softmax가 NaN입니다. 그 weights는 0입니다.",
                 "For a Query that may attend to no Key, Softmax is NaN. Its weights are 0.",
             ),
             frozenset({"dead"}),
@@ -1509,8 +1509,8 @@ CONTROLLED_WEIGHTS = Task(
         Mistake(
             control_nan_replaced,
             Text(
-                "값은 맞지만 gradient가 NaN입니다: 나중에 고쳐도 backward는 NaN인 Softmax를 지납니다. "
-                "그 row에는 처음부터 유한한 logits를 주고, weights를 0 으로 고르세요.",
+                "값은 맞지만 gradient가 NaN입니다. 나중에 고쳐도 backward는 NaN인 Softmax를 지납니다. "
+                "그 row에는 처음부터 유한한 logits를 주고, weights를 0으로 고르세요.",
                 "The values are right, the gradient is NaN: mended afterwards, backward still passes the Softmax that is NaN. "
                 "Give that row finite logits from the start, and select 0 for its weights.",
             ),
@@ -1524,7 +1524,7 @@ CONTROLLED_WEIGHTS = Task(
                 ("weights if mask is None else torch.where(alive, weights, 0.0)", "weights"),
             ),
             Text(
-                "−1e9 로 가려 볼 Key가 없는 Query의 weights가 고르게 나뉘었습니다. -torch.inf 를 쓰고, 그 weights는 0 입니다.",
+                "−1e9로 가려 볼 Key가 없는 Query의 weights가 고르게 나뉘었습니다. -torch.inf를 쓰고, 그 weights는 0입니다.",
                 "Masked with −1e9, a Query that may attend to no Key gets uniform weights. Write -torch.inf; its weights are 0.",
             ),
             frozenset({"dead"}),
@@ -1570,7 +1570,7 @@ CONTROLLED_WEIGHTS = Task(
                 ("(k**2).mean(dim=-1, keepdim=True) + 1e-6)", "(k**2).sum(dim=-1, keepdim=True))"),
             ),
             Text(
-                "vector의 길이로 나누었고 (L2), 0 인 vector는 0 / 0 = NaN 입니다. RMSNorm은 제곱의 합이 아니라 평균을 쓰고, 거기에 1e-6 을 더합니다.",
+                "vector의 길이로 나누었고 (L2), 0인 vector는 0 / 0 = NaN입니다. RMSNorm은 제곱의 합이 아니라 평균을 쓰고, 거기에 1e-6을 더합니다.",
                 "This divides by the vector's length (L2), and a vector of zeros gives 0 / 0 = NaN. RMSNorm takes the mean of the "
                 "squares, not their sum, and adds 1e-6 to it.",
             ),
@@ -1590,7 +1590,7 @@ CONTROLLED_WEIGHTS = Task(
                 ),
             ),
             Text(
-                "1e-6 을 제곱근 밖에서 더했습니다. 안에서 더해야 짧은 vector에서 식과 같고, 0 에서 제곱근의 gradient가 유한합니다.",
+                "1e-6을 제곱근 밖에서 더했습니다. 안에서 더해야 짧은 vector에서 식과 같고, 0에서 제곱근의 gradient가 유한합니다.",
                 "1e-6 is added outside the root. Inside, short vectors follow the formula, and the root's gradient is finite at 0.",
             ),
             frozenset({"norm", "together", "zero"}),
@@ -1805,8 +1805,8 @@ MULTI_HEAD_ATTENTION = Task(
                 ),
             ),
             Text(
-                "parameters의 이름이나 shape가 다릅니다. nn.Linear의 기본값은 bias가 있습니다: bias=False 로 두고, w_k 와 w_v 의 "
-                "폭은 kv_heads · d_k 입니다.",
+                "parameters의 이름이나 shape가 다릅니다. nn.Linear의 기본값은 bias가 있습니다. bias=False로 두고, w_k와 w_v의 "
+                "폭은 kv_heads · d_k입니다.",
                 "Names or shapes of the parameters are different. By default nn.Linear has a bias: set bias=False. w_k and w_v "
                 "are kv_heads · d_k wide.",
             ),
@@ -1819,7 +1819,7 @@ MULTI_HEAD_ATTENTION = Task(
                 ("self.w_o(merge_heads(output))", "merge_heads(output)"),
             ),
             Text(
-                "w_o 를 쓰지 않았습니다. 이어 붙인 heads를 섞어 d_model 로 되돌립니다.",
+                "w_o를 쓰지 않았습니다. 이어 붙인 heads를 섞어 d_model로 되돌립니다.",
                 "w_o is not used. It mixes the heads that stand side by side and leads back to d_model.",
             ),
             everywhere(MODULE_PARTS),
@@ -1877,7 +1877,7 @@ MULTI_HEAD_ATTENTION = Task(
                 ("attention(q, k, v, mask)", "attention(q, k, v, mask, x.shape[-1] ** -0.5)"),
             ),
             Text(
-                "√d_model 로 나누었습니다. head 하나의 dot product는 d_k 만큼 깁니다.",
+                "√d_model로 나누었습니다. head 하나의 dot product는 d_k만큼 깁니다.",
                 "This divides by √d_model. A head's dot product is d_k long.",
             ),
             everywhere(MODULE_PARTS) - {"extremes"},
@@ -1934,7 +1934,7 @@ MULTI_HEAD_ATTENTION = Task(
                 ("attention(q, k, v, mask)", "attention(q, k, v, mask, (self.heads * q.shape[-1]) ** -0.5)"),
             ),
             Text(
-                "모든 heads의 폭 √(heads · d_k) 로 나누었습니다. head 하나의 √d_k 입니다.",
+                "모든 heads의 폭 √(heads · d_k)로 나누었습니다. head 하나의 √d_k입니다.",
                 "This divides by the width of all heads, √(heads · d_k). It is √d_k, that of one.",
             ),
             everywhere(MODULE_PARTS) - {"extremes"},
@@ -1942,7 +1942,7 @@ MULTI_HEAD_ATTENTION = Task(
         Mistake(
             variant(MultiHeadAttention, "MaskWithoutHeads", ("mask.unsqueeze(-3)", "mask")),
             Text(
-                "mask에 heads 축이 없습니다. (batch, n_q, n_k) 의 batch가 heads 자리에 놓입니다: mask.unsqueeze(-3).",
+                "mask에 heads 축이 없습니다. (batch, n_q, n_k)의 batch가 heads 자리에 놓입니다: mask.unsqueeze(-3).",
                 "The mask has no axis for the heads, so that the batch of (batch, n_q, n_k) takes their place: mask.unsqueeze(-3).",
             ),
             frozenset({"masked"}),
@@ -1950,7 +1950,7 @@ MULTI_HEAD_ATTENTION = Task(
         Mistake(
             variant(MultiHeadAttention, "MaskOfOneBatchAxis", ("mask.unsqueeze(-3)", "mask.unsqueeze(1)")),
             Text(
-                "mask.unsqueeze(1) 은 (batch, n_q, n_k) 에만 맞습니다. (n_q, n_k) 도 오므로 뒤에서 세세요: mask.unsqueeze(-3).",
+                "mask.unsqueeze(1)은 (batch, n_q, n_k)에만 맞습니다. (n_q, n_k)도 오므로 뒤에서 세세요: mask.unsqueeze(-3).",
                 "mask.unsqueeze(1) fits (batch, n_q, n_k) only. Masks (n_q, n_k) come too: count from the end, mask.unsqueeze(-3).",
             ),
             frozenset({"masked", "dead"}),
@@ -1958,7 +1958,7 @@ MULTI_HEAD_ATTENTION = Task(
         Mistake(
             variant(MultiHeadAttention, "MaskInverted", ("mask.unsqueeze(-3)", "~mask.unsqueeze(-3)")),
             Text(
-                "mask를 반대로 읽었습니다. True 는 '볼 수 있음'입니다 (nn.MultiheadAttention과 반대).",
+                "mask를 반대로 읽었습니다. True는 '볼 수 있음'입니다 (nn.MultiheadAttention과 반대).",
                 "The mask is inverted. True means may attend, the opposite of nn.MultiheadAttention.",
             ),
             frozenset({"masked", "dead"}),
@@ -1976,7 +1976,7 @@ MULTI_HEAD_ATTENTION = Task(
                 ("v = split_heads(self.w_v(memory)", "v = split_heads(self.w_k(memory)"),
             ),
             Text(
-                "w_k 와 w_v 가 바뀌었습니다.",
+                "w_k와 w_v가 바뀌었습니다.",
                 "w_k and w_v have changed places.",
             ),
             everywhere(MODULE_PARTS),
@@ -1988,7 +1988,7 @@ MULTI_HEAD_ATTENTION = Task(
                 ("attention(q, k, v, mask)", "masked_fill_alone(q, k, v, mask)"),
             ),
             Text(
-                "볼 Key가 없는 Query의 output이 NaN입니다. 그 heads는 0 을 내고, 0 은 w_o 를 지나도 0 입니다.",
+                "볼 Key가 없는 Query의 output이 NaN입니다. 그 heads는 0을 내고, 0은 w_o를 지나도 0입니다.",
                 "The output of a Query that may attend to no Key is NaN. Its heads give 0, which w_o leaves 0.",
             ),
             frozenset({"dead"}),
@@ -2000,7 +2000,7 @@ MULTI_HEAD_ATTENTION = Task(
                 ("mask.unsqueeze(-3)", "(mask | ~mask.any(dim=-1, keepdim=True)).unsqueeze(-3)"),
             ),
             Text(
-                "볼 Key가 없는 Query에게 모든 Keys를 열어 주었습니다. 아무것도 읽지 않으므로 결과는 0 입니다.",
+                "볼 Key가 없는 Query에게 모든 Keys를 열어 주었습니다. 아무것도 읽지 않으므로 결과는 0입니다.",
                 "A Query that may attend to no Key was given all of them. It reads nothing: its result is 0.",
             ),
             frozenset({"dead"}),
@@ -2017,7 +2017,7 @@ MULTI_HEAD_ATTENTION = Task(
         Mistake(
             variant(MultiHeadAttention, "WithoutSuper", ("        super().__init__()\n", "")),
             Text(
-                "__init__ 이 nn.Module의 __init__ 을 부르지 않았습니다. 맨 처음에 super().__init__() 을 쓰세요.",
+                "__init__이 nn.Module의 __init__을 부르지 않았습니다. 맨 처음에 super().__init__()을 쓰세요.",
                 "__init__ doesn't call that of nn.Module. Begin with super().__init__().",
             ),
             everywhere(MODULE_PARTS),
@@ -2027,7 +2027,7 @@ MULTI_HEAD_ATTENTION = Task(
                 MultiHeadAttention, "WeightsNotSplitOff", ("output, _ = attention", "output = attention")
             ),
             Text(
-                "attention 은 (output, weights) 둘을 돌려줍니다. output만 merge_heads 에 넘기세요: output, _ = attention(...).",
+                "attention은 (output, weights) 둘을 돌려줍니다. output만 merge_heads에 넘기세요: output, _ = attention(...).",
                 "attention gives two results, (output, weights). Pass the output on alone: output, _ = attention(...).",
             ),
             everywhere(MODULE_PARTS),

@@ -77,7 +77,7 @@ COST_PARTS = (
         Text("Query head보다 적은 KV head", "fewer KV heads than Query heads"),
         draw_shared_kv_heads,
     ),
-    Part("widths", 1, Text("주어진 d_k 와 d_ff", "given d_k and d_ff"), draw_given_widths),
+    Part("widths", 1, Text("주어진 d_k와 d_ff", "given d_k and d_ff"), draw_given_widths),
     Part("gated", 1, Text("SwiGLU", "SwiGLU"), draw_gated_layer),
     Part("large", 1, Text("실제 모델의 크기", "the sizes of a real model"), draw_large_layer),
 )
@@ -131,7 +131,7 @@ def cost_in_torch(n, d_model, heads, kv_heads=None, d_k=None, d_ff=None, gated=F
 
 
 SHAPES_APART = Text(
-    "parameters는 수 하나, FLOPs는 n 의 shape이라 그대로는 쌓이지 않습니다. np.broadcast_arrays 로 shape를 맞추고 쌓으세요.",
+    "parameters는 수 하나, FLOPs는 n의 shape이라 그대로는 쌓이지 않습니다. np.broadcast_arrays로 shape를 맞추고 쌓으세요.",
     "Parameters are one number each, FLOPs have the shape of n: they don't stack as they are. Bring them to one shape with "
     "np.broadcast_arrays first.",
 )
@@ -152,7 +152,7 @@ LAYER_COST = Task(
         Mistake(
             sizes_of_the_lecture,
             Text(
-                "4d² 와 8d² 는 기본 크기에서만 맞습니다. 주어진 kv_heads, d_k, d_ff, gated 로 행렬을 하나씩 세세요.",
+                "4d²와 8d²는 기본 크기에서만 맞습니다. 주어진 kv_heads, d_k, d_ff, gated로 행렬을 하나씩 세세요.",
                 "4d² and 8d² hold for the default sizes only. Count matrix by matrix, with the kv_heads, d_k, d_ff and gated that are given.",
             ),
             frozenset({"shared", "widths", "gated", "large"}),
@@ -165,7 +165,7 @@ LAYER_COST = Task(
                 ("2 * n * feed_forward", "n * feed_forward"),
             ),
             Text(
-                "곱셈과 덧셈을 묶어 1 FLOP으로 세었습니다. 여기서는 multiply-add 하나가 2 FLOPs 입니다.",
+                "곱셈과 덧셈을 묶어 1 FLOP으로 세었습니다. 여기서는 multiply-add 하나가 2 FLOPs입니다.",
                 "A multiplication and its addition count as one FLOP here. A multiply-add is 2 FLOPs.",
             ),
             everywhere(COST_PARTS),
@@ -177,7 +177,7 @@ LAYER_COST = Task(
                 ("2 * d_model * (heads + kv_heads) * d_k", "d_model * (heads + 2 * kv_heads) * d_k"),
             ),
             Text(
-                "W_O 가 빠졌습니다. Attention의 행렬은 W_Q, W_K, W_V, W_O 넷입니다.",
+                "W_O가 빠졌습니다. Attention의 행렬은 W_Q, W_K, W_V, W_O 넷입니다.",
                 "W_O is missing. Attention has four matrices: W_Q, W_K, W_V and W_O.",
             ),
             everywhere(COST_PARTS),
@@ -185,7 +185,7 @@ LAYER_COST = Task(
         Mistake(
             variant(layer_cost, "every_head_full_width", ("d_model // heads if", "d_model if")),
             Text(
-                "head마다 폭을 d_model 로 잡았습니다. d_k 가 없으면 폭을 나누어 d_model / heads 씩 갖습니다.",
+                "head마다 폭을 d_model로 잡았습니다. d_k가 없으면 폭을 나누어 d_model / heads씩 갖습니다.",
                 "Each head has the whole width d_model here. Where d_k is not given, heads share it: d_model / heads each.",
             ),
             frozenset({"vanilla", "shared", "gated", "large"}),
@@ -193,7 +193,7 @@ LAYER_COST = Task(
         Mistake(
             variant(layer_cost, "products_of_one_head", ("n**2 * heads * d_k", "n**2 * d_k")),
             Text(
-                "QKᵀ 와 AV 를 head 하나만 세었습니다. heads 개가 모두 계산합니다.",
+                "QKᵀ와 AV를 head 하나만 세었습니다. heads 개가 모두 계산합니다.",
                 "QKᵀ and AV are counted for a single head. All heads compute them.",
             ),
             everywhere(COST_PARTS),
@@ -201,7 +201,7 @@ LAYER_COST = Task(
         Mistake(
             variant(layer_cost, "scores_without_mixture", ("4 * n**2", "2 * n**2")),
             Text(
-                "n² 항이 QKᵀ 하나뿐입니다. AV 도 같은 양의 multiply-add를 씁니다.",
+                "n² 항이 QKᵀ 하나뿐입니다. AV도 같은 양의 multiply-add를 씁니다.",
                 "The n² term holds QKᵀ alone. AV takes as many multiply-adds again.",
             ),
             everywhere(COST_PARTS),
@@ -209,7 +209,7 @@ LAYER_COST = Task(
         Mistake(
             variant(layer_cost, "products_forgotten", (" + products", "")),
             Text(
-                "projection만 세었습니다. QKᵀ 와 AV 가 쓰는, n² 에 비례하는 항이 빠졌습니다.",
+                "projection만 세었습니다. QKᵀ와 AV가 쓰는, n²에 비례하는 항이 빠졌습니다.",
                 "Only the projections are counted. QKᵀ and AV, which grow with n², are missing.",
             ),
             everywhere(COST_PARTS),
@@ -221,7 +221,7 @@ LAYER_COST = Task(
                 ("kv_heads = heads if kv_heads is None else kv_heads", "kv_heads = heads"),
             ),
             Text(
-                "kv_heads 를 쓰지 않았습니다. W_K 와 W_V 의 열 수는 kv_heads · d_k 입니다.",
+                "kv_heads를 쓰지 않았습니다. W_K와 W_V의 열 수는 kv_heads · d_k입니다.",
                 "kv_heads is not used. W_K and W_V have kv_heads · d_k columns.",
             ),
             frozenset({"shared", "large"}),
@@ -229,7 +229,7 @@ LAYER_COST = Task(
         Mistake(
             variant(layer_cost, "products_of_kv_heads", ("n**2 * heads", "n**2 * kv_heads")),
             Text(
-                "QKᵀ 와 AV 를 KV head 수만큼만 세었습니다. K 와 V 를 나누어 써도 Query head마다 자기 행렬을 계산합니다.",
+                "QKᵀ와 AV를 KV head 수만큼만 세었습니다. K와 V를 나누어 써도 Query head마다 자기 행렬을 계산합니다.",
                 "QKᵀ and AV are counted once a KV head. Sharing K and V, every Query head still computes its own.",
             ),
             frozenset({"shared", "large"}),
@@ -237,7 +237,7 @@ LAYER_COST = Task(
         Mistake(
             variant(layer_cost, "all_heads_shared", ("(heads + kv_heads)", "(2 * kv_heads)")),
             Text(
-                "W_Q 와 W_O 까지 줄였습니다. kv_heads 는 W_K 와 W_V 의 폭만 정합니다.",
+                "W_Q와 W_O까지 줄였습니다. kv_heads는 W_K와 W_V의 폭만 정합니다.",
                 "W_Q and W_O are made smaller too. kv_heads sets the width of W_K and W_V alone.",
             ),
             frozenset({"shared", "large"}),
@@ -249,7 +249,7 @@ LAYER_COST = Task(
                 ("d_k = d_model // heads if d_k is None else d_k", "d_k = d_model // heads"),
             ),
             Text(
-                "주어진 d_k 를 쓰지 않았습니다. heads · d_k 는 d_model 과 다를 수 있습니다.",
+                "주어진 d_k를 쓰지 않았습니다. heads · d_k는 d_model과 다를 수 있습니다.",
                 "The given d_k is not used. heads · d_k may differ from d_model.",
             ),
             frozenset({"widths"}),
@@ -257,7 +257,7 @@ LAYER_COST = Task(
         Mistake(
             variant(layer_cost, "products_as_wide_as_the_model", ("n**2 * heads * d_k", "n**2 * d_model")),
             Text(
-                "n² 항에 d_model 을 썼습니다. QKᵀ 와 AV 의 폭은 heads · d_k 이고, 주어진 d_k 에서는 d_model 이 아닙니다.",
+                "n² 항에 d_model을 썼습니다. QKᵀ와 AV의 폭은 heads · d_k이고, 주어진 d_k에서는 d_model이 아닙니다.",
                 "The n² term uses d_model. QKᵀ and AV are heads · d_k wide, which is not d_model for a given d_k.",
             ),
             frozenset({"widths"}),
@@ -269,7 +269,7 @@ LAYER_COST = Task(
                 ("d_ff = 4 * d_model if d_ff is None else d_ff", "d_ff = 4 * d_model"),
             ),
             Text(
-                "주어진 d_ff 대신 늘 4 · d_model 을 썼습니다.",
+                "주어진 d_ff 대신 늘 4 · d_model을 썼습니다.",
                 "4 · d_model is used throughout, also where d_ff is given.",
             ),
             frozenset({"widths", "gated", "large"}),
@@ -285,7 +285,7 @@ LAYER_COST = Task(
         Mistake(
             variant(layer_cost, "gate_without_flops", ("2 * n * feed_forward", "4 * n * d_model * d_ff")),
             Text(
-                "gate 행렬의 parameters는 세었지만 FLOPs는 빠졌습니다. 행렬마다 token당 2 FLOPs × parameters 입니다.",
+                "gate 행렬의 parameters는 세었지만 FLOPs는 빠졌습니다. 행렬마다 token당 2 FLOPs × parameters입니다.",
                 "The gate's parameters are counted, its FLOPs are not. Each matrix takes 2 FLOPs a parameter and token.",
             ),
             frozenset({"gated", "large"}),
@@ -301,7 +301,7 @@ LAYER_COST = Task(
         Mistake(
             variant(layer_cost, "lengths_added_up", ("    counts =", "    n = n.sum()\n    counts =")),
             Text(
-                "길이들을 더해 한 값으로 만들었습니다. n 의 원소마다 한 줄, shape는 (..., 4) 입니다.",
+                "길이들을 더해 한 값으로 만들었습니다. n의 원소마다 한 줄, shape는 (..., 4)입니다.",
                 "The lengths are added up. Each entry of n has its own line of counts: (..., 4).",
             ),
             everywhere(COST_PARTS),
@@ -313,7 +313,7 @@ LAYER_COST = Task(
                 ("n**2", "n.astype(np.int32) ** 2"),
             ),
             Text(
-                "32 bit 정수가 넘쳤습니다. 길이의 제곱은 2³¹ 을 쉽게 넘습니다. int64 를 쓰세요.",
+                "32 bit 정수가 넘쳤습니다. 길이의 제곱은 2³¹을 쉽게 넘습니다. int64를 쓰세요.",
                 "A 32-bit integer overflowed: the square of a length soon passes 2³¹. Use int64.",
             ),
             frozenset({"large"}),
@@ -321,7 +321,7 @@ LAYER_COST = Task(
         Mistake(
             variant(layer_cost, "counts_in_float32", ("axis=-1)", "axis=-1).astype(np.float32)")),
             Text(
-                "float32 는 2²⁴ 까지의 정수만 정확합니다. 개수는 정수로 세세요.",
+                "float32는 2²⁴ 까지의 정수만 정확합니다. 개수는 정수로 세세요.",
                 "float32 holds whole numbers exactly up to 2²⁴ only. Count in integers.",
             ),
             frozenset({"large"}),
@@ -333,7 +333,7 @@ LAYER_COST = Task(
                 ("    kv_heads = heads if kv_heads is None else kv_heads\n", ""),
             ),
             Text(
-                "kv_heads 가 None 일 때 실패합니다. 주어지지 않으면 heads 와 같습니다 (MHA).",
+                "kv_heads가 None일 때 실패합니다. 주어지지 않으면 heads와 같습니다 (MHA).",
                 "This fails where kv_heads is None. Not given, it equals heads (MHA).",
             ),
             frozenset({"vanilla", "widths", "gated"}),
@@ -475,7 +475,7 @@ BREAK_EVEN = Task(
         Mistake(
             twice_the_model,
             Text(
-                "2 · d_model 은 d_ff = 4 · d_model 인 dense FFN의 답입니다. 주어진 크기로 식을 다시 푸세요.",
+                "2 · d_model은 d_ff = 4 · d_model인 dense FFN의 답입니다. 주어진 크기로 식을 다시 푸세요.",
                 "2 · d_model is the answer for a dense FFN with d_ff = 4 · d_model. Solve for the sizes that are given.",
             ),
             everywhere(RATIO_PARTS),
@@ -483,7 +483,7 @@ BREAK_EVEN = Task(
         Mistake(
             variant(break_even, "projections_forgotten", ("(feed_forward - projections)", "feed_forward")),
             Text(
-                "Attention에서 QKᵀ 와 AV 만 세었습니다. 네 projection의 FLOPs도 Attention의 것입니다.",
+                "Attention에서 QKᵀ와 AV만 세었습니다. 네 projection의 FLOPs도 Attention의 것입니다.",
                 "Of Attention, only QKᵀ and AV are counted. The FLOPs of its four projections belong to it as well.",
             ),
             everywhere(RATIO_PARTS),
@@ -495,7 +495,7 @@ BREAK_EVEN = Task(
                 ("2 * d_model * (heads + kv_heads) * d_k", "d_model * (heads + 2 * kv_heads) * d_k"),
             ),
             Text(
-                "W_O 의 FLOPs가 빠졌습니다. projection은 Q, K, V, O 넷입니다.",
+                "W_O의 FLOPs가 빠졌습니다. projection은 Q, K, V, O 넷입니다.",
                 "The FLOPs of W_O are missing. There are four projections: Q, K, V and O.",
             ),
             everywhere(RATIO_PARTS),
@@ -503,7 +503,7 @@ BREAK_EVEN = Task(
         Mistake(
             variant(break_even, "mixture_left_out", ("(2 * heads * d_k)", "(heads * d_k)")),
             Text(
-                "n² 항의 크기가 반입니다. QKᵀ 와 AV 가 각각 2n² · heads · d_k FLOPs를 씁니다.",
+                "n² 항의 크기가 반입니다. QKᵀ와 AV가 각각 2n² · heads · d_k FLOPs를 씁니다.",
                 "The n² term is half as large as it should be. QKᵀ and AV take 2n² · heads · d_k FLOPs each.",
             ),
             everywhere(RATIO_PARTS),
@@ -515,7 +515,7 @@ BREAK_EVEN = Task(
                 ("(2 * heads * d_k)", "(4 * heads * d_k)"),
             ),
             Text(
-                "한쪽은 multiply-add를 1 로, 다른 쪽은 2 FLOPs로 세었습니다. 두 sublayer를 같은 단위로 세세요.",
+                "한쪽은 multiply-add를 1로, 다른 쪽은 2 FLOPs로 세었습니다. 두 sublayer를 같은 단위로 세세요.",
                 "One side counts a multiply-add as 1, the other as 2 FLOPs. Count both sublayers in one unit.",
             ),
             everywhere(RATIO_PARTS),
@@ -527,7 +527,7 @@ BREAK_EVEN = Task(
                 ("kv_heads = heads if kv_heads is None else kv_heads", "kv_heads = heads"),
             ),
             Text(
-                "kv_heads 를 쓰지 않았습니다. W_K, W_V 의 FLOPs가 줄면 같아지는 길이는 길어집니다.",
+                "kv_heads를 쓰지 않았습니다. W_K, W_V의 FLOPs가 줄면 같아지는 길이는 길어집니다.",
                 "kv_heads is not used. With fewer FLOPs in W_K and W_V, the two are equal at a greater length.",
             ),
             frozenset({"shared"}),
@@ -535,7 +535,7 @@ BREAK_EVEN = Task(
         Mistake(
             variant(break_even, "products_per_kv_head", ("2 * heads * d_k)", "2 * kv_heads * d_k)")),
             Text(
-                "n² 항에 KV head 수를 썼습니다. QKᵀ 와 AV 는 Query head마다 계산합니다.",
+                "n² 항에 KV head 수를 썼습니다. QKᵀ와 AV는 Query head마다 계산합니다.",
                 "The n² term uses the number of KV heads. Every Query head computes its own QKᵀ and AV.",
             ),
             frozenset({"shared"}),
@@ -547,7 +547,7 @@ BREAK_EVEN = Task(
                 ("d_k = d_model // heads if d_k is None else d_k", "d_k = d_model // heads"),
             ),
             Text(
-                "주어진 d_k 를 쓰지 않았습니다.",
+                "주어진 d_k를 쓰지 않았습니다.",
                 "The given d_k is not used.",
             ),
             frozenset({"widths"}),
@@ -555,7 +555,7 @@ BREAK_EVEN = Task(
         Mistake(
             variant(break_even, "products_at_model_width", ("(2 * heads * d_k)", "(2 * d_model)")),
             Text(
-                "n² 항의 폭으로 d_model 을 썼습니다. QKᵀ 와 AV 의 폭은 heads · d_k 입니다.",
+                "n² 항의 폭으로 d_model을 썼습니다. QKᵀ와 AV의 폭은 heads · d_k입니다.",
                 "The n² term is taken d_model wide. QKᵀ and AV are heads · d_k wide.",
             ),
             frozenset({"widths"}),
@@ -563,7 +563,7 @@ BREAK_EVEN = Task(
         Mistake(
             variant(break_even, "gate_left_out", ("(3 if gated else 2)", "2")),
             Text(
-                "gated=True 이면 FFN의 행렬은 둘이 아니라 셋입니다.",
+                "gated=True이면 FFN의 행렬은 둘이 아니라 셋입니다.",
                 "With gated=True the FFN has three matrices, not two.",
             ),
             frozenset({"gated"}),
@@ -578,7 +578,7 @@ BREAK_EVEN = Task(
                 ),
             ),
             Text(
-                "음수 길이가 나왔습니다. projection만으로 이미 FFN보다 비싸면 같아지는 길이가 없으므로 0 을 둡니다.",
+                "음수 길이가 나왔습니다. projection만으로 이미 FFN보다 비싸면 같아지는 길이가 없으므로 0을 둡니다.",
                 "A length is negative. Where the projections alone cost more than the FFN, there is none: put 0.",
             ),
             frozenset({"none"}),
@@ -586,7 +586,7 @@ BREAK_EVEN = Task(
         Mistake(
             variant(break_even, "distance_of_the_two", ("np.maximum((", "abs(("), (" d_k), 0.0)", " d_k))")),
             Text(
-                "차이의 절댓값을 썼습니다. Attention이 처음부터 더 비싸면 같아지는 길이가 없으므로 0 을 둡니다.",
+                "차이의 절댓값을 썼습니다. Attention이 처음부터 더 비싸면 같아지는 길이가 없으므로 0을 둡니다.",
                 "The size of the difference is used. Where Attention costs more from the start, there is no length: put 0.",
             ),
             frozenset({"none"}),
@@ -610,7 +610,7 @@ BREAK_EVEN = Task(
                 ("    kv_heads = heads if kv_heads is None else kv_heads\n", ""),
             ),
             Text(
-                "kv_heads 가 None 일 때 실패합니다. 주어지지 않으면 heads 와 같습니다.",
+                "kv_heads가 None일 때 실패합니다. 주어지지 않으면 heads와 같습니다.",
                 "This fails where kv_heads is None. Not given, it equals heads.",
             ),
             frozenset({"vanilla", "widths", "gated", "none"}),
@@ -755,7 +755,7 @@ CACHE_BYTES = Task(
                 ("kept.sum(axis=-1)", "kept.max(axis=-1) * kept.shape[-1]"),
             ),
             Text(
-                "모든 sequence를 가장 긴 것의 길이로 세었습니다. 남는 것은 padding이 아니라 각자의 tokens 입니다.",
+                "모든 sequence를 가장 긴 것의 길이로 세었습니다. 남는 것은 padding이 아니라 각자의 tokens입니다.",
                 "Every sequence counts as long as the longest. What is kept are each one's own tokens, no padding.",
             ),
             everywhere(CACHE_PARTS),
@@ -783,7 +783,7 @@ CACHE_BYTES = Task(
                 ("kv_heads = heads if kv_heads is None else kv_heads", "kv_heads = heads"),
             ),
             Text(
-                "Query head 수로 세었습니다. GQA의 cache에는 kv_heads 개의 K 와 V 만 있습니다.",
+                "Query head 수로 세었습니다. GQA의 cache에는 kv_heads 개의 K와 V만 있습니다.",
                 "The Query heads are counted. The cache of GQA holds K and V of kv_heads heads only.",
             ),
             frozenset({"gqa", "sizes"}),
@@ -801,7 +801,7 @@ CACHE_BYTES = Task(
         Mistake(
             variant(cache_bytes, "latent_twice", ("else d_c + d_rope", "else 2 * d_c + d_rope")),
             Text(
-                "압축된 vector를 K 와 V 로 두 번 세었습니다. 둘 다 같은 d_c 개에서 되살립니다.",
+                "압축된 vector를 K와 V로 두 번 세었습니다. 둘 다 같은 d_c 개에서 되살립니다.",
                 "The compressed vector is counted for K and for V. Both are restored from the same d_c numbers.",
             ),
             frozenset({"mla"}),
@@ -829,7 +829,7 @@ CACHE_BYTES = Task(
                 ("2 * kv_heads * d_k if d_c is None else d_c + d_rope", "2 * kv_heads * d_k"),
             ),
             Text(
-                "d_c 를 쓰지 않았습니다. d_c 가 주어지면 K 와 V 대신 압축된 vector를 남깁니다.",
+                "d_c를 쓰지 않았습니다. d_c가 주어지면 K와 V 대신 압축된 vector를 남깁니다.",
                 "d_c is not used. Where it is given, a compressed vector is kept instead of K and V.",
             ),
             frozenset({"mla"}),
@@ -841,7 +841,7 @@ CACHE_BYTES = Task(
                 ("lengths if window is None else np.minimum(lengths, window)", "lengths"),
             ),
             Text(
-                "window 를 쓰지 않았습니다. 마지막 window 개보다 오래된 tokens는 다시 읽히지 않습니다.",
+                "window를 쓰지 않았습니다. 마지막 window 개보다 오래된 tokens는 다시 읽히지 않습니다.",
                 "window is not used. Tokens older than the last window of them are never read again.",
             ),
             frozenset({"window"}),
@@ -857,7 +857,7 @@ CACHE_BYTES = Task(
                 ),
             ),
             Text(
-                "window 를 batch 전체의 합에 적용했습니다. sequence마다 자기 window가 있습니다.",
+                "window를 batch 전체의 합에 적용했습니다. sequence마다 자기 window가 있습니다.",
                 "The window is applied to the sum of the batch. Each sequence has a window of its own.",
             ),
             frozenset({"window"}),
@@ -920,7 +920,7 @@ CACHE_BYTES = Task(
                 cache_bytes, "bytes_in_32_bits", ("kept.sum(axis=-1)", "kept.sum(axis=-1).astype(np.int32)")
             ),
             Text(
-                "32 bit 정수가 넘쳤습니다. cache는 2³¹ bytes를 쉽게 넘습니다. int64 를 쓰세요.",
+                "32 bit 정수가 넘쳤습니다. cache는 2³¹ bytes를 쉽게 넘습니다. int64를 쓰세요.",
                 "A 32-bit integer overflowed: a cache soon passes 2³¹ bytes. Use int64.",
             ),
             frozenset({"sizes"}),
@@ -932,7 +932,7 @@ CACHE_BYTES = Task(
                 ("    kv_heads = heads if kv_heads is None else kv_heads\n", ""),
             ),
             Text(
-                "kv_heads 가 None 일 때 실패합니다. 주어지지 않으면 heads 와 같습니다 (MHA).",
+                "kv_heads가 None일 때 실패합니다. 주어지지 않으면 heads와 같습니다 (MHA).",
                 "This fails where kv_heads is None. Not given, it equals heads (MHA).",
             ),
             frozenset({"mha", "window"}),
@@ -992,7 +992,7 @@ SWIGLU_PARTS = (
     Part("tokens", 2, Text("한 sequence", "one sequence"), draw_tokens),
     Part("batches", 1, Text("batch 축", "batch axes"), draw_token_batches),
     Part("beta", 1, Text("다른 beta", "another beta"), draw_betas),
-    Part("saturated", 1, Text("±10000 을 넘는 gate", "gates beyond ±10000"), draw_saturated_gates),
+    Part("saturated", 1, Text("±10000을 넘는 gate", "gates beyond ±10000"), draw_saturated_gates),
 )
 
 
@@ -1067,7 +1067,7 @@ SWIGLU = Task(
                 ("* (x @ w_up)", "* (x @ w_gate)"),
             ),
             Text(
-                "gate와 up이 바뀌었습니다. Swish를 거치는 쪽은 x W_gate 입니다.",
+                "gate와 up이 바뀌었습니다. Swish를 거치는 쪽은 x W_gate입니다.",
                 "Gate and up have changed places. Swish belongs to x W_gate.",
             ),
             everywhere(SWIGLU_PARTS),
@@ -1075,7 +1075,7 @@ SWIGLU = Task(
         Mistake(
             variant(swiglu, "sigmoid_gate", ("gate * passing", "passing")),
             Text(
-                "sigmoid만 곱한 GLU입니다. Swish(a) = a · sigmoid(βa) 에는 a 자신도 곱해집니다.",
+                "sigmoid만 곱한 GLU입니다. Swish(a) = a · sigmoid(βa)에는 a 자신도 곱해집니다.",
                 "This is GLU, which multiplies by the sigmoid alone. Swish(a) = a · sigmoid(βa) holds a itself, too.",
             ),
             everywhere(SWIGLU_PARTS),
@@ -1083,7 +1083,7 @@ SWIGLU = Task(
         Mistake(
             variant(swiglu, "up_forgotten", (" * (x @ w_up)", "")),
             Text(
-                "x W_up 을 곱하지 않았습니다. gate는 up의 feature마다 얼마나 지나갈지를 정합니다.",
+                "x W_up을 곱하지 않았습니다. gate는 up의 feature마다 얼마나 지나갈지를 정합니다.",
                 "x W_up is missing. The gate decides how much of each of its features passes.",
             ),
             everywhere(SWIGLU_PARTS),
@@ -1120,7 +1120,7 @@ SWIGLU = Task(
         Mistake(
             variant(swiglu, "sign_of_the_sigmoid", ("-beta * gate)", "beta * gate)")),
             Text(
-                "sigmoid의 부호가 반대입니다. sigmoid(a) = 1 / (1 + e^(−a)) 입니다.",
+                "sigmoid의 부호가 반대입니다. sigmoid(a) = 1 / (1 + e^(−a))입니다.",
                 "The sigmoid has the wrong sign: sigmoid(a) = 1 / (1 + e^(−a)).",
             ),
             everywhere(SWIGLU_PARTS),
@@ -1135,20 +1135,20 @@ SWIGLU = Task(
                 ),
             ),
             Text(
-                "e^a / (1 + e^a) 는 큰 a 에서 ∞ / ∞ = NaN 입니다. 1 / (1 + e^(−a)) 로 쓰세요.",
+                "e^a / (1 + e^a)는 큰 a에서 ∞ / ∞ = NaN입니다. 1 / (1 + e^(−a))로 쓰세요.",
                 "e^a / (1 + e^a) is ∞ / ∞ = NaN for a large a. Write 1 / (1 + e^(−a)).",
             ),
             frozenset({"saturated"}),
         ),
         Mistake(
             variant(swiglu, "beta_not_used", ("-beta * gate", "-gate")),
-            Text("beta 를 쓰지 않았습니다.", "beta is not used."),
+            Text("beta를 쓰지 않았습니다.", "beta is not used."),
             frozenset({"beta"}),
         ),
         Mistake(
             variant(swiglu, "zero_beta_taken_for_none", ("-beta * gate", "-(beta or 1.0) * gate")),
             Text(
-                "beta=0 을 '없음'으로 읽었습니다 (beta or ...). beta=0 이면 gate는 a / 2 입니다.",
+                "beta=0을 '없음'으로 읽었습니다 (beta or ...). beta=0이면 gate는 a / 2입니다.",
                 "beta=0 is taken for 'not given' (beta or ...). With beta=0 the gate is a / 2.",
             ),
             frozenset({"beta"}),
@@ -1161,7 +1161,7 @@ SWIGLU = Task(
                 ("-beta * gate", "-gate"),
             ),
             Text(
-                "beta 를 gate 전체에 곱했습니다. a · sigmoid(βa) 에서 beta 는 sigmoid 안에만 있습니다.",
+                "beta를 gate 전체에 곱했습니다. a · sigmoid(βa)에서 beta는 sigmoid 안에만 있습니다.",
                 "beta multiplies the whole gate. In a · sigmoid(βa), it stands inside the sigmoid only.",
             ),
             frozenset({"beta"}),
@@ -1169,7 +1169,7 @@ SWIGLU = Task(
         Mistake(
             variant(swiglu, "weights_transposed", ("(x @ w_up)) @ w_down", "(x @ w_up)) @ w_down.T")),
             Text(
-                "W_down 을 뒤집었습니다. 여기서 행렬은 오른쪽에 서고 (d_ff, d_out) 입니다.",
+                "W_down을 뒤집었습니다. 여기서 행렬은 오른쪽에 서고 (d_ff, d_out)입니다.",
                 "W_down is transposed. Matrices stand to the right here: it is (d_ff, d_out).",
             ),
             everywhere(SWIGLU_PARTS),
@@ -1184,7 +1184,7 @@ SWIGLU = Task(
                 ),
             ),
             Text(
-                "결과가 뒤집혔습니다. token마다 한 row, shape는 (..., n, d_out) 입니다.",
+                "결과가 뒤집혔습니다. token마다 한 row, shape는 (..., n, d_out)입니다.",
                 "The result is transposed. One row a token: (..., n, d_out).",
             ),
             everywhere(SWIGLU_PARTS),
@@ -1300,7 +1300,7 @@ EXPERT_PARTS = (
     Part("ties", 1, Text("같은 logit", "equal logits"), draw_tied_experts),
     Part("broken", 1, Text("NaN이 든 expert", "experts that hold NaN"), draw_broken_experts),
     Part(
-        "decided", 1, Text("±10000 을 넘는 router logit", "router logits beyond ±10000"), draw_decided_router
+        "decided", 1, Text("±10000을 넘는 router logit", "router logits beyond ±10000"), draw_decided_router
     ),
 )
 # Where one logit is far above the others, its gate is 1 however the gates are made.
@@ -1411,7 +1411,7 @@ MIXTURE_OF_EXPERTS = Task(
                 ),
             ),
             Text(
-                "모든 expert 위의 Softmax에서 골랐을 뿐, 고른 것의 합이 1 이 아닙니다. 고른 top_k 개 위에서 Softmax를 구하세요.",
+                "모든 expert 위의 Softmax에서 골랐을 뿐, 고른 것의 합이 1이 아닙니다. 고른 top_k 개 위에서 Softmax를 구하세요.",
                 "Softmax runs over all experts, so the chosen gates don't sum to 1. Take it over the top_k chosen.",
             ),
             ALL_BUT_DECIDED,
@@ -1427,7 +1427,7 @@ MIXTURE_OF_EXPERTS = Task(
         Mistake(
             variant(mixture_of_experts, "smallest_chosen", ("argsort(-logits", "argsort(logits")),
             Text(
-                "logit이 가장 작은 experts를 골랐습니다. np.argsort 는 작은 것부터 늘어놓습니다.",
+                "logit이 가장 작은 experts를 골랐습니다. np.argsort는 작은 것부터 늘어놓습니다.",
                 "The experts with the smallest logits are chosen. np.argsort begins with the smallest.",
             ),
             everywhere(EXPERT_PARTS),
@@ -1450,7 +1450,7 @@ MIXTURE_OF_EXPERTS = Task(
         Mistake(
             above_a_threshold,
             Text(
-                "top_k 번째 logit 이상을 모두 골라, 같은 logit이 있으면 top_k 개보다 많아집니다.",
+                "top_k번째 logit 이상을 모두 골라, 같은 logit이 있으면 top_k 개보다 많아집니다.",
                 "Everything from the top_k-th logit up is chosen, which is more than top_k where logits are equal.",
             ),
             frozenset({"ties"}),
@@ -1474,7 +1474,7 @@ MIXTURE_OF_EXPERTS = Task(
                 ("    gates = gates / gates.sum(axis=-1, keepdims=True)\n", ""),
             ),
             Text(
-                "gates의 합이 1 이 아닙니다. exponentials의 합으로 나누지 않았습니다.",
+                "gates의 합이 1이 아닙니다. exponentials의 합으로 나누지 않았습니다.",
                 "The gates don't sum to 1: the sum of the exponentials is not divided by.",
             ),
             ALL_BUT_DECIDED,
@@ -1514,7 +1514,7 @@ MIXTURE_OF_EXPERTS = Task(
         Mistake(
             weighted_by_zero,
             Text(
-                "고르지 않은 expert의 output에 0 을 곱했습니다. NaN × 0 은 NaN입니다. 고른 experts만 계산하거나 np.where 로 고르세요.",
+                "고르지 않은 expert의 output에 0을 곱했습니다. NaN × 0은 NaN입니다. 고른 experts만 계산하거나 np.where로 고르세요.",
                 "The output of an expert that is not chosen is multiplied by 0, and NaN × 0 is NaN. Compute the chosen "
                 "ones only, or select with np.where.",
             ),
@@ -1527,7 +1527,7 @@ MIXTURE_OF_EXPERTS = Task(
                 ("kept - kept.max(axis=-1, keepdims=True)", "kept"),
             ),
             Text(
-                "최댓값을 빼지 않아 exp가 넘치거나 모두 0 이 되었습니다. router의 Softmax도 Softmax입니다.",
+                "최댓값을 빼지 않아 exp가 넘치거나 모두 0이 되었습니다. router의 Softmax도 Softmax입니다.",
                 "Without the maximum subtracted, exp overflows or vanishes. The router's Softmax is a Softmax too.",
             ),
             frozenset({"decided"}),
@@ -1700,7 +1700,7 @@ STREAM_PARTS = (
     Part(
         "extremes",
         1,
-        Text("0 인 token, 아주 크거나 작은 token", "a token of zeros, a very large and a very small one"),
+        Text("0인 token, 아주 크거나 작은 token", "a token of zeros, a very large and a very small one"),
         draw_extreme_streams,
     ),
 )
@@ -1810,7 +1810,7 @@ def block_in_torch(x, w_q, w_k, w_v, w_o, w_up, w_down, valid=None):
 
 
 PADDING_UPDATED = Text(
-    "padding에도 무언가를 더했습니다. 그 자리의 update는 둘 다 0 이고 x 가 그대로 지나갑니다.",
+    "padding에도 무언가를 더했습니다. 그 자리의 update는 둘 다 0이고 x가 그대로 지나갑니다.",
     "Something is added to padding. Both updates are 0 there, and x passes unchanged.",
 )
 
@@ -1829,7 +1829,7 @@ RESIDUAL_BLOCK = Task(
                 ("x + from_attention + from_ffn]", "from_attention + from_ffn]"),
             ),
             Text(
-                "들어온 x 가 사라졌습니다. sublayer는 stream을 바꾸지 않고 거기에 더합니다.",
+                "들어온 x가 사라졌습니다. sublayer는 stream을 바꾸지 않고 거기에 더합니다.",
                 "The incoming x is gone. A sublayer adds to the stream; it doesn't replace it.",
             ),
             everywhere(STREAM_PARTS),
@@ -1869,7 +1869,7 @@ RESIDUAL_BLOCK = Task(
                 ("read = norm(stream + from_attention)", "read = norm(norm(stream) + from_attention)"),
             ),
             Text(
-                "stream 자체를 norm했습니다. norm은 sublayer가 읽는 사본에만 하고, x 는 그대로 지나갑니다.",
+                "stream 자체를 norm했습니다. norm은 sublayer가 읽는 사본에만 하고, x는 그대로 지나갑니다.",
                 "The stream itself is normed. Norm the copy that a sublayer reads; x passes as it is.",
             ),
             everywhere(STREAM_PARTS),
@@ -1910,7 +1910,7 @@ RESIDUAL_BLOCK = Task(
                 ("norm(stream + from_attention)", "norm(from_attention)"),
             ),
             Text(
-                "FFN이 Attention의 output만 읽었습니다. x 도 stream에 그대로 있습니다.",
+                "FFN이 Attention의 output만 읽었습니다. x도 stream에 그대로 있습니다.",
                 "The FFN reads Attention's output alone. x is still in the stream, too.",
             ),
             everywhere(STREAM_PARTS),
@@ -1962,7 +1962,7 @@ RESIDUAL_BLOCK = Task(
         Mistake(
             variant(residual_block, "norm_without_epsilon", (" + 1e-6)", ")")),
             Text(
-                "0 인 row에서 0 / 0 = NaN 이 되었습니다. 제곱 평균에 1e-6 을 더하세요.",
+                "0인 row에서 0 / 0 = NaN이 되었습니다. 제곱 평균에 1e-6을 더하세요.",
                 "A row of zeros gives 0 / 0 = NaN. Add 1e-6 to the mean square.",
             ),
             frozenset({"padding", "empty", "extremes"}),
@@ -1975,7 +1975,7 @@ RESIDUAL_BLOCK = Task(
                 (" + 1e-6)", ") + 1e-6)"),
             ),
             Text(
-                "1e-6 을 근호 밖에서 더했습니다. 식에서는 제곱의 평균에 더한 다음 근호를 씌웁니다: 아주 작은 token에서 달라집니다.",
+                "1e-6을 근호 밖에서 더했습니다. 식에서는 제곱의 평균에 더한 다음 근호를 씌웁니다. 아주 작은 token에서 달라집니다.",
                 "1e-6 is added outside the root. In the formula it is added to the mean square, under the root: a very small token shows it.",
             ),
             frozenset({"extremes"}),
@@ -1991,7 +1991,7 @@ RESIDUAL_BLOCK = Task(
         Mistake(
             variant(residual_block, "values_not_normed", ("(read @ w_v)", "(stream @ w_v)")),
             Text(
-                "Values를 norm을 거치지 않은 stream에서 만들었습니다. Q, K, V 모두 N 에서 나옵니다.",
+                "Values를 norm을 거치지 않은 stream에서 만들었습니다. Q, K, V 모두 N에서 나옵니다.",
                 "The Values are made of the stream without the norm. Q, K and V all come from N.",
             ),
             everywhere(STREAM_PARTS),
@@ -2028,7 +2028,7 @@ RESIDUAL_BLOCK = Task(
         Mistake(
             variant(residual_block, "scaled_by_d_model", ("np.sqrt(w_k.shape[-1])", "np.sqrt(x.shape[-1])")),
             Text(
-                "√d_model 로 나누었습니다. dot product의 길이는 W_Q 와 W_K 를 지난 폭 d_k 입니다.",
+                "√d_model로 나누었습니다. dot product의 길이는 W_Q와 W_K를 지난 폭 d_k입니다.",
                 "This divides by √d_model. The dot product is as long as what leaves W_Q and W_K: d_k.",
             ),
             everywhere(STREAM_PARTS),
@@ -2040,7 +2040,7 @@ RESIDUAL_BLOCK = Task(
                 ("np.where(token[..., None, :], logits, -np.inf)", "logits"),
             ),
             Text(
-                "padding의 Keys가 비중을 받았습니다. 그 logits를 −∞ 로 두세요.",
+                "padding의 Keys가 비중을 받았습니다. 그 logits를 −∞로 두세요.",
                 "The Keys of padding get weight. Put −∞ into their logits.",
             ),
             frozenset({"padding", "empty"}),
@@ -2052,7 +2052,7 @@ RESIDUAL_BLOCK = Task(
                 ("is None else valid", "is None else ~valid"),
             ),
             Text(
-                "valid 를 반대로 읽었습니다. True 가 token이고, False 가 padding입니다.",
+                "valid를 반대로 읽었습니다. True가 token이고, False가 padding입니다.",
                 "valid is read the wrong way round. True is a token, False is padding.",
             ),
             frozenset({"padding", "empty"}),
@@ -2086,7 +2086,7 @@ RESIDUAL_BLOCK = Task(
                 ("np.where(token[..., None], x, 0.0)", "x"),
             ),
             Text(
-                "padding의 NaN이 퍼졌습니다. weight가 0 이어도 0 × NaN 은 NaN입니다. 읽기 전에 그 rows를 0 으로 바꾸세요.",
+                "padding의 NaN이 퍼졌습니다. weight가 0이어도 0 × NaN은 NaN입니다. 읽기 전에 그 rows를 0으로 바꾸세요.",
                 "NaN of the padding spreads. Even at weight 0, 0 × NaN is NaN. Set those rows to 0 before they are read.",
             ),
             frozenset({"padding", "empty"}),
@@ -2098,7 +2098,7 @@ RESIDUAL_BLOCK = Task(
                 ("x + from_attention + from_ffn]", "stream + from_attention + from_ffn]"),
             ),
             Text(
-                "padding이 0 으로 바뀌어 나왔습니다. 마지막 stream에는 원래의 x 가 그대로 있어야 합니다.",
+                "padding이 0으로 바뀌어 나왔습니다. 마지막 stream에는 원래의 x가 그대로 있어야 합니다.",
                 "Padding comes out as 0. The last stream holds the original x there, as it came.",
             ),
             frozenset({"padding", "empty"}),
@@ -2127,7 +2127,7 @@ RESIDUAL_BLOCK = Task(
                 residual_block, "all_axes_reversed", ("np.swapaxes(read @ w_k, -1, -2)", "(read @ w_k).T")
             ),
             Text(
-                ".T 는 batch 축까지 뒤집습니다. 마지막 두 축만 바꾸세요 (np.swapaxes).",
+                ".T는 batch 축까지 뒤집습니다. 마지막 두 축만 바꾸세요 (np.swapaxes).",
                 ".T reverses the batch axes as well. Swap the last two only (np.swapaxes).",
             ),
             frozenset({"batches", "padding", "empty"}),
@@ -2147,7 +2147,7 @@ RESIDUAL_BLOCK = Task(
                 ("np.ones(x.shape[:-1], dtype=bool) if valid is None else valid", "valid"),
             ),
             Text(
-                "valid=None 일 때 실패합니다. 주어지지 않으면 모두 token입니다.",
+                "valid=None일 때 실패합니다. 주어지지 않으면 모두 token입니다.",
                 "This fails for valid=None. Where it is not given, every row is a token.",
             ),
             frozenset({"stream", "batches", "extremes"}),
@@ -2162,7 +2162,7 @@ RESIDUAL_BLOCK = Task(
                 ),
             ),
             Text(
-                "입력 x 를 제자리에서 바꾸었습니다 (+=, out=). 새 배열에 계산하세요.",
+                "입력 x를 제자리에서 바꾸었습니다 (+=, out=). 새 배열에 계산하세요.",
                 "The input x is changed in place (+=, out=). Compute into a new array.",
             ),
             everywhere(STREAM_PARTS),
@@ -2182,7 +2182,7 @@ RESIDUAL_BLOCK = Task(
                 ("exponentials.sum(axis=-1, keepdims=True)", "exponentials.sum(axis=-1)"),
             ),
             Text(
-                "Softmax의 최댓값과 합에서 Key 축이 사라졌습니다. logits가 n × n 이라 오류 없이 column마다 나뉘었습니다: keepdims=True.",
+                "Softmax의 최댓값과 합에서 Key 축이 사라졌습니다. logits가 n × n이라 오류 없이 column마다 나뉘었습니다: keepdims=True.",
                 "Maximum and sum of the Softmax have lost the Key axis. As the logits are n × n, no error shows, and columns "
                 "are divided: keepdims=True.",
             ),
@@ -2214,7 +2214,7 @@ RESIDUAL_BLOCK = Task(
                 ),
             ),
             Text(
-                "padding의 logits만 −∞ 로 두었습니다. 0 × NaN 은 NaN이니 그 rows를 읽기 전에 0 으로 바꾸고, 두 update도 그 자리에서는 0 으로 고르세요.",
+                "padding의 logits만 −∞로 두었습니다. 0 × NaN은 NaN이니 그 rows를 읽기 전에 0으로 바꾸고, 두 update도 그 자리에서는 0으로 고르세요.",
                 "Only the logits of padding are masked. 0 × NaN is NaN: set those rows to 0 before they are read, and select 0 for "
                 "both updates there.",
             ),
@@ -2232,7 +2232,7 @@ RESIDUAL_BLOCK = Task(
                 ("x + from_attention + from_ffn]", "stream + from_attention + from_ffn]"),
             ),
             Text(
-                "padding을 0 인 token으로 바꾸었을 뿐입니다. 그 자리의 update는 둘 다 0 이고, 마지막 stream에는 원래의 x 가 그대로 있습니다.",
+                "padding을 0인 token으로 바꾸었을 뿐입니다. 그 자리의 update는 둘 다 0이고, 마지막 stream에는 원래의 x가 그대로 있습니다.",
                 "Padding is merely turned into tokens of 0. Both updates are 0 there, and the last stream holds the original x.",
             ),
             frozenset({"padding", "empty"}),
@@ -2251,8 +2251,8 @@ TWO_SUBLAYERS = Written(
     model_answer=Text(
         "Attention은 볼 수 있는 위치들 사이에서 정보를 섞고 (QKᵀ → scale/mask → Softmax → AV), FFN은 위치마다 따로 "
         "features를 바꾼다 (up → activation 또는 gate → down). 그래서 Attention의 output은 Values의 가중합이고, FFN의 "
-        "output은 한 token의 비선형 변환이다. 기본 크기에서 parameters는 4d² 와 8d², FLOPs는 8nd² + 4n²d 와 16nd² 이고, "
-        "n = 2d 에서 같아진다: 그 뒤로는 Attention이 n² 때문에 더 비싸다. 둘 다 residual stream에 더할 뿐 바꾸지 않는다: "
+        "output은 한 token의 비선형 변환이다. 기본 크기에서 parameters는 4d²와 8d², FLOPs는 8nd² + 4n²d와 16nd²이고, "
+        "n = 2d에서 같아진다: 그 뒤로는 Attention이 n² 때문에 더 비싸다. 둘 다 residual stream에 더할 뿐 바꾸지 않는다: "
         "하나는 위치 사이의 통신을, 하나는 위치 안의 계산을 더한다. 통신만으로는 token을 새로 계산하지 못하고, 계산만으로는 "
         "다른 위치를 알지 못하므로 둘 다 필요하다. FFN이 읽는 stream에는 이미 Attention이 가져온 문맥이 들어 있을 수 있다.",
         "Attention mixes information between the positions that may be read (QKᵀ → scale/mask → Softmax → AV); the FFN "
@@ -2266,7 +2266,7 @@ TWO_SUBLAYERS = Written(
     ),
     rubric=Text(
         "1점: 정보 접근 (볼 수 있는 위치 사이 / 위치마다 따로). 1점: 연산과 output (Values의 가중합 / token의 비선형 변환). "
-        "1점: parameters와 FLOPs, 어떤 가정에서인지 (dense, d_ff = 4d, multiply-add 2). 1점: n = 2d 와 그 뒤에 무엇이 달라지는지. "
+        "1점: parameters와 FLOPs, 어떤 가정에서인지 (dense, d_ff = 4d, multiply-add 2). 1점: n = 2d와 그 뒤에 무엇이 달라지는지. "
         "1점: 둘 다 residual stream에 더함, 그리고 왜 둘 다 필요한지. 1점: FFN의 입력에 문맥이 이미 들어 있을 수 있음. "
         "다른 크기로 옳게 센 답도 인정한다.",
         "1 point: access (between the positions allowed / each position by itself). 1 point: operation and output (a "
@@ -2282,10 +2282,10 @@ THREE_CONTROLS = Written(
     points=4,
     see="score-control.html#three-places",
     model_answer=Text(
-        "세 방법은 다른 자리에서 다른 것을 다스린다. √d_k scaling은 dot product 뒤에서, 초기화 때 d_k 에 비례하는 variance를 1 로 "
-        "맞춘다. 학습이 Q 와 K 의 norm을 키우는 것은 막지 못한다. QK norm은 dot product 앞에서 Query와 Key의 크기를 맞춘다. "
-        "다만 학습되는 gain이 남아, logit의 한계를 그 gain이 정한다. Soft-cap은 dot product 뒤의 score를 cap · tanh(a / cap) 으로 "
-        "[−cap, cap] 에 넣는다. 순서는 지키지만 큰 score들의 차이와 gradient가 작아진다. 하나가 다른 하나를 대신하지 않는다: "
+        "세 방법은 다른 자리에서 다른 것을 다스린다. √d_k scaling은 dot product 뒤에서, 초기화 때 d_k에 비례하는 variance를 1로 "
+        "맞춘다. 학습이 Q와 K의 norm을 키우는 것은 막지 못한다. QK norm은 dot product 앞에서 Query와 Key의 크기를 맞춘다. "
+        "다만 학습되는 gain이 남아, logit의 한계를 그 gain이 정한다. Soft-cap은 dot product 뒤의 score를 cap · tanh(a / cap)으로 "
+        "[−cap, cap]에 넣는다. 순서는 지키지만 큰 score들의 차이와 gradient가 작아진다. 하나가 다른 하나를 대신하지 않는다: "
         "초기의 variance, vector의 크기, score의 범위는 서로 다른 문제다.",
         "The three act at different places on different things. Scaling by √d_k comes after the dot product and sets its "
         "variance, d_k at initialisation, to 1; it can't keep training from making the norms of Q and K grow. QK norm "

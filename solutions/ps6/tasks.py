@@ -160,7 +160,7 @@ MERGE = Task(
         Mistake(
             compared_by_if,
             Text(
-                "if 는 배열 전체에 대해 한 번만 물을 수 있습니다. 자리마다 큰 쪽을 고르는 것은 np.maximum 과 np.where 입니다.",
+                "if는 배열 전체에 대해 한 번만 물을 수 있습니다. 자리마다 큰 쪽을 고르는 것은 np.maximum과 np.where입니다.",
                 "An if asks once for the whole array, which has no answer. np.maximum and np.where choose place by place.",
             ),
             everywhere(MERGE_PARTS),
@@ -195,7 +195,7 @@ MERGE = Task(
                 ("np.exp(second[..., 0] - subtracted)", "np.exp(subtracted - second[..., 0])"),
             ),
             Text(
-                "배율이 뒤집혔습니다. 최댓값이 커지면 옛 합은 작아집니다: exp(옛 최댓값 − 새 최댓값) 을 곱합니다.",
+                "배율이 뒤집혔습니다. 최댓값이 커지면 옛 합은 작아집니다. exp(옛 최댓값 − 새 최댓값)을 곱합니다.",
                 "The factor is upside down. As the maximum rises, the old sum shrinks: multiply by exp(old − new).",
             ),
             everywhere(MERGE_PARTS),
@@ -236,7 +236,7 @@ MERGE = Task(
                 ("np.exp(second[..., 0] - subtracted)", "np.exp(second[..., 0]) / np.exp(subtracted)"),
             ),
             Text(
-                "exp를 따로 구해 나누었습니다. exp(10000)은 ∞ 이고 exp(−10000)은 0 입니다. 먼저 빼고 exp를 한 번 구하세요.",
+                "exp를 따로 구해 나누었습니다. exp(10000)은 ∞이고 exp(−10000)은 0입니다. 먼저 빼고 exp를 한 번 구하세요.",
                 "The exponentials are divided after each was taken. exp(10000) is ∞ and exp(−10000) is 0: subtract first.",
             ),
             frozenset({"far"}),
@@ -248,7 +248,7 @@ MERGE = Task(
                 ("np.where(np.isneginf(highest), 0.0, highest)", "highest"),
             ),
             Text(
-                "두 block 모두 볼 Key가 없으면 −∞ − (−∞) = NaN 입니다. 결과는 다시 −∞ 와 0 입니다.",
+                "두 block 모두 볼 Key가 없으면 −∞ − (−∞) = NaN입니다. 결과는 다시 −∞와 0입니다.",
                 "Where neither block has an allowed Key, −∞ − (−∞) is NaN. The result is −∞ and 0 once more.",
             ),
             frozenset({"empty"}),
@@ -263,7 +263,7 @@ MERGE = Task(
                 ),
             ),
             Text(
-                "빈 block의 최댓값이 −1e9 가 되었습니다. −∞ 로 두어야 다음 block과 바르게 합쳐집니다.",
+                "빈 block의 최댓값이 −1e9가 되었습니다. −∞로 두어야 다음 block과 바르게 합쳐집니다.",
                 "The maximum of empty blocks became −1e9. It stays −∞, so that the next block is merged rightly.",
             ),
             frozenset({"empty"}),
@@ -273,7 +273,7 @@ MERGE = Task(
                 merge, "base_two", ("np.exp(first", "np.exp2(first"), ("np.exp(second", "np.exp2(second")
             ),
             Text(
-                "밑이 2 인 지수 함수를 썼습니다. Softmax의 밑은 e 입니다.",
+                "밑이 2인 지수 함수를 썼습니다. Softmax의 밑은 e입니다.",
                 "The exponential has base 2. Softmax has base e.",
             ),
             everywhere(MERGE_PARTS),
@@ -301,7 +301,7 @@ MERGE = Task(
         Mistake(
             variant(merge, "stacked_in_front", ("axis=-1)", "axis=0)")),
             Text(
-                "두 수를 첫 축에 쌓았습니다. 마지막 축에 쌓아 (..., 2) 로 만드세요.",
+                "두 수를 첫 축에 쌓았습니다. 마지막 축에 쌓아 (..., 2)로 만드세요.",
                 "The two numbers are stacked along the first axis. Stack them along the last: (..., 2).",
             ),
             everywhere(MERGE_PARTS),
@@ -309,7 +309,7 @@ MERGE = Task(
         Mistake(
             first_overwritten,
             Text(
-                "입력 first 를 제자리에서 바꾸었습니다. 새 배열에 계산하세요.",
+                "입력 first를 제자리에서 바꾸었습니다. 새 배열에 계산하세요.",
                 "The input first is changed in place. Compute into a new array.",
             ),
             everywhere(MERGE_PARTS),
@@ -480,7 +480,7 @@ RUNNING_STATES = Task(
         Mistake(
             variant(running_states, "old_sum_not_rescaled", ("total * np.exp(before - subtracted)", "total")),
             Text(
-                "최댓값이 커졌는데 옛 합을 줄이지 않았습니다. exp(옛 최댓값 − 새 최댓값) 을 곱하세요.",
+                "최댓값이 커졌는데 옛 합을 줄이지 않았습니다. exp(옛 최댓값 − 새 최댓값)을 곱하세요.",
                 "The maximum rose, and the old sum didn't shrink. Multiply it by exp(old maximum − new maximum).",
             ),
             everywhere(STATE_PARTS),
@@ -492,7 +492,7 @@ RUNNING_STATES = Task(
                 ("np.exp(before - subtracted)", "np.exp(subtracted - before)"),
             ),
             Text(
-                "배율이 뒤집혀 옛 합이 커졌습니다. exp(옛 최댓값 − 새 최댓값) 은 1 이하입니다.",
+                "배율이 뒤집혀 옛 합이 커졌습니다. exp(옛 최댓값 − 새 최댓값)은 1 이하입니다.",
                 "The factor is upside down, and the old sum grew. exp(old maximum − new maximum) is 1 at most.",
             ),
             everywhere(STATE_PARTS),
@@ -548,7 +548,7 @@ RUNNING_STATES = Task(
                 ),
             ),
             Text(
-                "마지막 block을 0 으로 채웠습니다. logit 0 도 exp(0) = 1 만큼 더해집니다. 채운다면 −∞ 로 채우세요.",
+                "마지막 block을 0으로 채웠습니다. logit 0도 exp(0) = 1만큼 더해집니다. 채운다면 −∞로 채우세요.",
                 "The last block is filled up with zeros, and a logit of 0 adds exp(0) = 1. If you fill up, use −∞.",
             ),
             frozenset({"ragged", "batches", "masked", "high"}),
@@ -560,7 +560,7 @@ RUNNING_STATES = Task(
                 ("np.where(np.isneginf(highest), 0.0, highest)", "highest"),
             ),
             Text(
-                "아직 볼 Key가 하나도 없으면 −∞ − (−∞) = NaN 이 되고, 뒤의 blocks까지 NaN입니다.",
+                "아직 볼 Key가 하나도 없으면 −∞ − (−∞) = NaN이 되고, 뒤의 blocks까지 NaN입니다.",
                 "While no Key has been allowed yet, −∞ − (−∞) is NaN, and so are all blocks after it.",
             ),
             frozenset({"masked"}),
@@ -572,7 +572,7 @@ RUNNING_STATES = Task(
                 ("np.full(logits.shape[:-1], -np.inf)", "np.zeros(logits.shape[:-1])"),
             ),
             Text(
-                "최댓값이 0 에서 시작합니다. 모든 logits가 음수이면 틀립니다. −∞ 에서 시작하세요.",
+                "최댓값이 0에서 시작합니다. 모든 logits가 음수이면 틀립니다. −∞에서 시작하세요.",
                 "The maximum starts at 0, which is wrong where all logits are negative. Start at −∞.",
             ),
             everywhere(STATE_PARTS),
@@ -588,7 +588,7 @@ RUNNING_STATES = Task(
                 ),
             ),
             Text(
-                "합이 1 에서 시작합니다. 아직 아무 Key도 보지 않았으므로 0 입니다.",
+                "합이 1에서 시작합니다. 아직 아무 Key도 보지 않았으므로 0입니다.",
                 "The sum starts at 1. No Key has been seen yet: it is 0.",
             ),
             everywhere(STATE_PARTS),
@@ -607,7 +607,7 @@ RUNNING_STATES = Task(
                 ),
             ),
             Text(
-                "exp를 먼저 더하고 나중에 나누었습니다. exp(10000)은 ∞ 이므로 더하기 전에 최댓값을 빼야 합니다.",
+                "exp를 먼저 더하고 나중에 나누었습니다. exp(10000)은 ∞이므로 더하기 전에 최댓값을 빼야 합니다.",
                 "Exponentials are summed first and divided later. exp(10000) is ∞: subtract the maximum before summing.",
             ),
             frozenset({"high"}),
@@ -647,7 +647,7 @@ RUNNING_STATES = Task(
         Mistake(
             variant(running_states, "blocks_in_front", ("np.stack(states, axis=-2)", "np.stack(states)")),
             Text(
-                "blocks를 첫 축에 쌓았습니다. shape는 (..., n_q, blocks, 2) 입니다.",
+                "blocks를 첫 축에 쌓았습니다. shape는 (..., n_q, blocks, 2)입니다.",
                 "The blocks are stacked along the first axis. The shape is (..., n_q, blocks, 2).",
             ),
             everywhere(STATE_PARTS),
@@ -685,7 +685,7 @@ RUNNING_STATES = Task(
                 ("logits[..., start : start + block_size]", "blocks[..., start // block_size, :]"),
             ),
             Text(
-                "reshape는 n_k 가 block_size 로 나누어떨어질 때만 됩니다. 마지막 block은 짧을 수 있습니다: slice로 자르세요.",
+                "reshape는 n_k가 block_size로 나누어떨어질 때만 됩니다. 마지막 block은 짧을 수 있습니다. slice로 자르세요.",
                 "reshape works only where block_size divides n_k. The last block may be shorter: cut with slices.",
             ),
             frozenset({"ragged", "batches", "masked", "high"}),
@@ -973,7 +973,7 @@ BLOCKED_ATTENTION = Task(
         Mistake(
             blocks_added_up,
             Text(
-                "block마다 Softmax를 끝내고 더했습니다. 그러면 weights의 합이 block의 수만큼 됩니다. 한 row의 합 1 은 모든 blocks가 함께 나누어 갖습니다.",
+                "block마다 Softmax를 끝내고 더했습니다. 그러면 weights의 합이 block의 수만큼 됩니다. 한 row의 합 1은 모든 blocks가 함께 나누어 갖습니다.",
                 "Softmax is finished within each block, and the results are added up, so that the weights sum to the number of blocks. "
                 "All blocks share one sum of 1.",
             ),
@@ -982,7 +982,7 @@ BLOCKED_ATTENTION = Task(
         Mistake(
             softmax_of_each_block,
             Text(
-                "block마다 Softmax를 끝내고 평균했습니다. 한 row의 합 1 은 모든 blocks가 함께 나누어 갖습니다.",
+                "block마다 Softmax를 끝내고 평균했습니다. 한 row의 합 1은 모든 blocks가 함께 나누어 갖습니다.",
                 "Softmax is finished within each block, and the results are averaged. All blocks share one sum of 1.",
             ),
             everywhere(BLOCKED_PARTS),
@@ -1011,7 +1011,7 @@ BLOCKED_ATTENTION = Task(
                 ("total * kept + ", "total + "),
             ),
             Text(
-                "최댓값이 바뀌어도 옛 합과 output을 그대로 두었습니다. 둘 다 exp(옛 최댓값 − 새 최댓값) 을 곱하세요.",
+                "최댓값이 바뀌어도 옛 합과 output을 그대로 두었습니다. 둘 다 exp(옛 최댓값 − 새 최댓값)을 곱하세요.",
                 "Old sum and output stay as they are when the maximum changes. Multiply both by exp(old − new).",
             ),
             everywhere(BLOCKED_PARTS),
@@ -1071,7 +1071,7 @@ BLOCKED_ATTENTION = Task(
                 ),
             ),
             Text(
-                "마지막 block을 0 인 Keys로 채우고 가리지 않았습니다. score 0 도 비중을 가져갑니다.",
+                "마지막 block을 0인 Keys로 채우고 가리지 않았습니다. score 0도 비중을 가져갑니다.",
                 "The last block is filled up with Keys of 0 that are not masked. A score of 0 takes its share.",
             ),
             everywhere(BLOCKED_PARTS) - {"even"},
@@ -1083,7 +1083,7 @@ BLOCKED_ATTENTION = Task(
                 ("np.where(np.isneginf(highest), 0.0, highest)", "highest"),
             ),
             Text(
-                "아직 볼 Key가 없는 row에서 −∞ − (−∞) = NaN 이 되었습니다. 그동안은 0 을 빼세요.",
+                "아직 볼 Key가 없는 row에서 −∞ − (−∞) = NaN이 되었습니다. 그동안은 0을 빼세요.",
                 "In a row without an allowed Key so far, −∞ − (−∞) is NaN. Subtract 0 in the meantime.",
             ),
             MASKED,
@@ -1095,7 +1095,7 @@ BLOCKED_ATTENTION = Task(
                 ("np.where(total == 0, 1.0, total)", "total"),
             ),
             Text(
-                "볼 Key가 없는 Query에서 0 / 0 = NaN 이 되었습니다. 그 output은 0 입니다.",
+                "볼 Key가 없는 Query에서 0 / 0 = NaN이 되었습니다. 그 output은 0입니다.",
                 "For a Query that may attend to no Key, 0 / 0 is NaN. Its output is 0.",
             ),
             frozenset({"dead"}),
@@ -1107,7 +1107,7 @@ BLOCKED_ATTENTION = Task(
                 ("highest, total, output = -np.inf", "highest, total, output = 0.0"),
             ),
             Text(
-                "최댓값이 0 에서 시작합니다. 모든 scores가 −10000 근처이면 exp가 모두 0 이 됩니다. −∞ 에서 시작하세요.",
+                "최댓값이 0에서 시작합니다. 모든 scores가 −10000 근처이면 exp가 모두 0이 됩니다. −∞에서 시작하세요.",
                 "The maximum starts at 0. Where all scores lie around −10000, every exp vanishes. Start at −∞.",
             ),
             frozenset({"extremes"}),
@@ -1120,7 +1120,7 @@ BLOCKED_ATTENTION = Task(
                 ("highest, total, output = -np.inf", "highest, total, output = 0.0"),
             ),
             Text(
-                "최댓값을 빼지 않아 exp가 넘치거나 모두 0 이 되었습니다.",
+                "최댓값을 빼지 않아 exp가 넘치거나 모두 0이 되었습니다.",
                 "No maximum is subtracted, and exp overflows or vanishes.",
             ),
             frozenset({"extremes"}),
@@ -1128,7 +1128,7 @@ BLOCKED_ATTENTION = Task(
         Mistake(
             variant(blocked_attention, "large_number_for_infinity", ("logits, -np.inf)", "logits, -1e9)")),
             Text(
-                "−1e9 로 채우면 그보다 작은 score와 모두 가려진 row에서 가려진 Value를 읽습니다. -np.inf 를 쓰세요.",
+                "−1e9로 채우면 그보다 작은 score와 모두 가려진 row에서 가려진 Value를 읽습니다. -np.inf를 쓰세요.",
                 "Filling with −1e9 reads masked Values where scores are smaller or a row is masked throughout. "
                 "Write -np.inf.",
             ),
@@ -1166,7 +1166,7 @@ BLOCKED_ATTENTION = Task(
                 ),
             ),
             Text(
-                "합을 구한 뒤에 mask를 곱하면 가려진 Keys의 비중이 합에 남습니다. Softmax 앞에서 logit을 −∞ 로 두세요.",
+                "합을 구한 뒤에 mask를 곱하면 가려진 Keys의 비중이 합에 남습니다. Softmax 앞에서 logit을 −∞로 두세요.",
                 "Masking once the sum is taken leaves the masked Keys' share in it. Put −∞ into the logits before Softmax.",
             ),
             WITH_MASK,
@@ -1451,7 +1451,7 @@ CAUSAL_BLOCKS = Task(
                 causal_blocks, "itself_hidden", ("left <= last, right <= first", "left < last, right < first")
             ),
             Text(
-                "자기 위치를 가렸습니다. Query i 는 Key i + offset 까지, 그것도 포함해서 봅니다 (<= 와 <).",
+                "자기 위치를 가렸습니다. Query i는 Key i + offset까지, 그것도 포함해서 봅니다 (<= 와 <).",
                 "A position is hidden from itself. Query i may attend up to Key i + offset, which is included (<=, not <).",
             ),
             everywhere(BLOCK_PARTS) - {"square"},
@@ -1475,7 +1475,7 @@ CAUSAL_BLOCKS = Task(
                 ("left <= last, right <= first", "left <= last, right <= last"),
             ),
             Text(
-                "block의 마지막 Query만 보고 '모두 보임'이라고 했습니다. 첫 Query도 마지막 Key를 볼 수 있어야 2 입니다.",
+                "block의 마지막 Query만 보고 '모두 보임'이라고 했습니다. 첫 Query도 마지막 Key를 볼 수 있어야 2입니다.",
                 "A block counts as all visible by its last Query alone. It is 2 only if the first Query sees its last Key.",
             ),
             everywhere(BLOCK_PARTS),
@@ -1487,7 +1487,7 @@ CAUSAL_BLOCKS = Task(
                 ("left <= last, right <= first", "left <= last, left <= first"),
             ),
             Text(
-                "block의 첫 Key만 보고 '모두 보임'이라고 했습니다. 마지막 Key까지 보여야 2 입니다.",
+                "block의 첫 Key만 보고 '모두 보임'이라고 했습니다. 마지막 Key까지 보여야 2입니다.",
                 "A block counts as all visible by its first Key alone. It is 2 only if its last Key is visible, too.",
             ),
             everywhere(BLOCK_PARTS),
@@ -1499,7 +1499,7 @@ CAUSAL_BLOCKS = Task(
                 ("np.add(left <= last, right <= first, dtype=int)", "np.where(right <= first, 2, 0)"),
             ),
             Text(
-                "일부만 보이는 block을 0 으로 두었습니다. 그 안에도 볼 수 있는 Keys가 있습니다.",
+                "일부만 보이는 block을 0으로 두었습니다. 그 안에도 볼 수 있는 Keys가 있습니다.",
                 "A block that is visible in part is 0 here. It holds Keys that may be seen.",
             ),
             everywhere(BLOCK_PARTS),
@@ -1511,7 +1511,7 @@ CAUSAL_BLOCKS = Task(
                 ("np.add(left <= last, right <= first, dtype=int)", "np.where(left <= last, 2, 0)"),
             ),
             Text(
-                "일부만 보이는 block을 2 로 두었습니다. 그 안에서는 mask가 여전히 필요합니다.",
+                "일부만 보이는 block을 2로 두었습니다. 그 안에서는 mask가 여전히 필요합니다.",
                 "A block that is visible in part is 2 here. Inside it, the mask is still needed.",
             ),
             everywhere(BLOCK_PARTS),
@@ -1544,7 +1544,7 @@ CAUSAL_BLOCKS = Task(
                 ("np.minimum(left + block_k, n_k) - 1", "left + block_k - 1"),
             ),
             Text(
-                "마지막 block의 끝이 n_k 를 넘습니다. 있는 Keys만 모두 보이면 2 입니다.",
+                "마지막 block의 끝이 n_k를 넘습니다. 있는 Keys만 모두 보이면 2입니다.",
                 "The end of the last block lies beyond n_k. It is 2 once all Keys that exist are visible.",
             ),
             everywhere(BLOCK_PARTS) - {"square"},
@@ -1559,7 +1559,7 @@ CAUSAL_BLOCKS = Task(
                 ),
             ),
             Text(
-                "마지막 Query block의 끝이 n_q 를 넘습니다. 없는 Query는 아무 Key도 보지 않습니다.",
+                "마지막 Query block의 끝이 n_q를 넘습니다. 없는 Query는 아무 Key도 보지 않습니다.",
                 "The end of the last Query block lies beyond n_q. A Query that doesn't exist sees no Key.",
             ),
             everywhere(BLOCK_PARTS) - {"square"},
@@ -1633,7 +1633,7 @@ CAUSAL_BLOCKS = Task(
                 ),
             ),
             Text(
-                "결과가 뒤집혔습니다. row는 Query blocks, column은 Key blocks 입니다.",
+                "결과가 뒤집혔습니다. row는 Query blocks, column은 Key blocks입니다.",
                 "The result is transposed. Rows are blocks of Queries, columns blocks of Keys.",
             ),
             everywhere(BLOCK_PARTS),
@@ -1649,7 +1649,7 @@ CAUSAL_BLOCKS = Task(
                 ),
             ),
             Text(
-                "마지막 blocks의 끝이 n_q 와 n_k 를 넘습니다. 실제로 있는 Queries와 Keys에서 끝나게 하세요: min(start + size, n).",
+                "마지막 blocks의 끝이 n_q와 n_k를 넘습니다. 실제로 있는 Queries와 Keys에서 끝나게 하세요: min(start + size, n).",
                 "The last blocks end beyond n_q and n_k. Let them end with the Queries and Keys that exist: min(start + size, n).",
             ),
             everywhere(BLOCK_PARTS) - {"square"},
@@ -1657,7 +1657,7 @@ CAUSAL_BLOCKS = Task(
         Mistake(
             blocks_of_one_offset,
             Text(
-                "offset 하나에 대한 식입니다. offsets는 배열이므로 if 로 물을 수 없습니다: offsets[..., None, None] 으로 한꺼번에 비교하거나, offset마다 지도를 "
+                "offset 하나에 대한 식입니다. offsets는 배열이므로 if로 물을 수 없습니다. offsets[..., None, None]으로 한꺼번에 비교하거나, offset마다 지도를 "
                 "그리세요.",
                 "This serves a single offset. offsets is an array, which an if can't ask: compare all at once with "
                 "offsets[..., None, None], or draw a map for each.",
@@ -1871,7 +1871,7 @@ CAUSAL_ATTENTION = Task(
                 ("    output =", "    k, v = np.nan_to_num(k), np.nan_to_num(v)\n    output ="),
             ),
             Text(
-                "NaN을 모두 지웠습니다. 볼 수 있는 Query에는 나타나야 합니다: 볼 수 없는 blocks를 읽지 않으면 됩니다.",
+                "NaN을 모두 지웠습니다. 볼 수 있는 Query에는 나타나야 합니다. 볼 수 없는 blocks를 읽지 않으면 됩니다.",
                 "Every NaN is replaced. Queries that may attend to it have to see it: simply don't read the blocks that nobody may see.",
             ),
             frozenset({"future"}),
@@ -1879,7 +1879,7 @@ CAUSAL_ATTENTION = Task(
         Mistake(
             every_block_computed,
             Text(
-                "보이지 않는 blocks까지 계산했습니다. weight가 0 이어도 0 × NaN 은 NaN입니다. 그런 block은 읽지도 말고 건너뛰세요.",
+                "보이지 않는 blocks까지 계산했습니다. weight가 0이어도 0 × NaN은 NaN입니다. 그런 block은 읽지도 말고 건너뛰세요.",
                 "Blocks that nobody may see are computed as well. Even at weight 0, 0 × NaN is NaN. Skip such a block "
                 "without reading it.",
             ),
@@ -1924,7 +1924,7 @@ CAUSAL_ATTENTION = Task(
         Mistake(
             variant(causal_attention, "itself_hidden", ("keys <= rows", "keys < rows")),
             Text(
-                "자기 위치를 가렸습니다. Key i + offset 까지, 그것도 포함해서 봅니다 (<= 와 <).",
+                "자기 위치를 가렸습니다. Key i + offset까지, 그것도 포함해서 봅니다 (<= 와 <).",
                 "A position is hidden from itself. Keys up to i + offset may be read, that one included (<=, not <).",
             ),
             everywhere(CAUSAL_PARTS),
@@ -1971,7 +1971,7 @@ CAUSAL_ATTENTION = Task(
                 ("    output = np.zeros", "    offset = offset + n_k - n_q\n    output = np.zeros"),
             ),
             Text(
-                "대각선을 오른쪽 아래에 맞추었습니다. offset=0 이면 Query 0 은 Key 0 만 봅니다.",
+                "대각선을 오른쪽 아래에 맞추었습니다. offset=0이면 Query 0은 Key 0만 봅니다.",
                 "The diagonal is aligned bottom-right. With offset=0, Query 0 attends to Key 0 alone.",
             ),
             everywhere(CAUSAL_PARTS),
@@ -1983,7 +1983,7 @@ CAUSAL_ATTENTION = Task(
                 ("np.where(np.isneginf(highest), 0.0, highest)", "highest"),
             ),
             Text(
-                "볼 Key가 없는 Query에서 −∞ − (−∞) = NaN 이 되었습니다. 그 output은 0 입니다.",
+                "볼 Key가 없는 Query에서 −∞ − (−∞) = NaN이 되었습니다. 그 output은 0입니다.",
                 "For a Query that may attend to no Key, −∞ − (−∞) is NaN. Its output is 0.",
             ),
             frozenset({"offset"}),
@@ -1993,7 +1993,7 @@ CAUSAL_ATTENTION = Task(
                 causal_attention, "nothing_rescaled", ("total * kept", "total"), ("mixture * kept", "mixture")
             ),
             Text(
-                "최댓값이 바뀌어도 옛 합과 output을 그대로 두었습니다. 둘 다 exp(옛 최댓값 − 새 최댓값) 을 곱하세요.",
+                "최댓값이 바뀌어도 옛 합과 output을 그대로 두었습니다. 둘 다 exp(옛 최댓값 − 새 최댓값)을 곱하세요.",
                 "Old sum and output stay as they are when the maximum changes. Multiply both by exp(old − new).",
             ),
             everywhere(CAUSAL_PARTS),
@@ -2005,7 +2005,7 @@ CAUSAL_ATTENTION = Task(
                 ("range(0, n_q, block_size)", "range(0, max(n_q - block_size, 0) + 1, block_size)"),
             ),
             Text(
-                "모자라는 마지막 Query block을 빠뜨렸습니다. 그 output은 0 으로 남았습니다.",
+                "모자라는 마지막 Query block을 빠뜨렸습니다. 그 output은 0으로 남았습니다.",
                 "The last block of Queries, which is shorter, is left out. Its output stayed 0.",
             ),
             everywhere(CAUSAL_PARTS) - {"whole"},
@@ -2018,7 +2018,7 @@ CAUSAL_ATTENTION = Task(
                 ("highest, total, mixture = -np.inf", "highest, total, mixture = 0.0"),
             ),
             Text(
-                "최댓값을 빼지 않아 exp가 넘치거나 모두 0 이 되었습니다.",
+                "최댓값을 빼지 않아 exp가 넘치거나 모두 0이 되었습니다.",
                 "No maximum is subtracted, and exp overflows or vanishes.",
             ),
             frozenset({"extremes"}),
@@ -2051,7 +2051,7 @@ CAUSAL_ATTENTION = Task(
         Mistake(
             variant(causal_attention, "future_instead_of_past", ("keys <= rows", "keys >= rows")),
             Text(
-                "과거 대신 미래를 열었습니다. Key j <= i + offset 을 봅니다.",
+                "과거 대신 미래를 열었습니다. Key j <= i + offset을 봅니다.",
                 "The future is open instead of the past. Keys j <= i + offset may be read.",
             ),
             everywhere(CAUSAL_PARTS),
@@ -2080,7 +2080,7 @@ CAUSAL_ATTENTION = Task(
                 ),
             ),
             Text(
-                "합을 구한 뒤에 mask를 곱하면 가려진 Keys의 비중이 합에 남습니다. Softmax 앞에서 logit을 −∞ 로 두세요.",
+                "합을 구한 뒤에 mask를 곱하면 가려진 Keys의 비중이 합에 남습니다. Softmax 앞에서 logit을 −∞로 두세요.",
                 "Masking once the sum is taken leaves the masked Keys' share in it. Put −∞ into the logits before Softmax.",
             ),
             everywhere(CAUSAL_PARTS),
@@ -2093,7 +2093,7 @@ CAUSAL_ATTENTION = Task(
         Mistake(
             variant(causal_attention, "empty_query_uniform", ("logits, -np.inf)", "logits, -1e9)")),
             Text(
-                "−1e9 로 가려 볼 Key가 없는 Query가 가려진 Values의 평균을 읽었습니다. -np.inf 를 쓰세요.",
+                "−1e9로 가려 볼 Key가 없는 Query가 가려진 Values의 평균을 읽었습니다. -np.inf를 쓰세요.",
                 "Masked with −1e9, a Query that may attend to no Key reads the mean of masked Values. Write -np.inf.",
             ),
             frozenset({"offset"}),
@@ -2150,7 +2150,7 @@ CAUSAL_ATTENTION = Task(
                 ("np.arange(start, min(start + block_size, n_k))", "np.arange(start, start + block_size)"),
             ),
             Text(
-                "마지막 block의 번호가 n_q 나 n_k 를 넘습니다. slice는 알아서 짧아지지만 np.arange 의 번호는 min(start + block_size, n) 에서 멈추어야 합니다.",
+                "마지막 block의 번호가 n_q나 n_k를 넘습니다. slice는 알아서 짧아지지만 np.arange의 번호는 min(start + block_size, n)에서 멈추어야 합니다.",
                 "The numbers of the last block go beyond n_q or n_k. A slice is cut by itself, np.arange has to stop at "
                 "min(start + block_size, n).",
             ),
@@ -2166,7 +2166,7 @@ CAUSAL_ATTENTION = Task(
                 ),
             ),
             Text(
-                "block의 mask가 늘 block_size × block_size 입니다. 마지막 block은 짧으니 mask도 실제로 있는 rows와 keys만큼만 만드세요.",
+                "block의 mask가 늘 block_size × block_size입니다. 마지막 block은 짧으니 mask도 실제로 있는 rows와 keys만큼만 만드세요.",
                 "The mask of a block is always block_size × block_size. The last block is shorter: make its mask for the rows "
                 "and keys that exist.",
             ),
