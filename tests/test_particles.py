@@ -1,7 +1,7 @@
-"""Korean particles behind English words and formulas.
+"""Korean particles behind English words and formulas, and how Korean sentences are joined.
 
 A word is read in one way, so it takes one kind of particle everywhere. A formula is read to its end: the last letter,
-or square and power (제곱), say which kind.
+or square and power (제곱), say which kind. No space stands before a particle.
 """
 
 from __future__ import annotations
@@ -34,6 +34,39 @@ def test_contradictions_finds_a_word_that_is_read_in_two_ways() -> None:
     assert contradictions(["shape으로 broadcast됩니다. shape는, 그리고 model은 model로"]) == {
         "shape": {"으로", "는"}
     }
+
+
+PATHS = sorted(
+    {path for pattern in TEXTS for path in ROOT.glob(pattern) if path.suffix in {".md", ".py", ".js"}}
+)
+SPACED = re.compile(
+    r"(?:[A-Za-z0-9_)\]∞²ᵀ…`$]|</code>) (?:은|는|이|가|을|를|의|에|에는|에서|도|와|과|만|까지|처럼|으로|로"
+    r"|인|일|이고|이면|이며|입니다|이다)(?=[\s,.:;)<]|$)"
+)
+# Between two sentences; a list, a formula or code may follow one.
+JOINED = re.compile(r"(?:니다|세요|니까): [^:.?\n<\"]*(?:니다|세요|니까)[.?]")
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: f"{path.parent.name}-{path.name}")
+def test_korean_is_spaced_and_joined_as_it_is_written(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert [match[0] for pattern in (SPACED, JOINED) for match in pattern.finditer(text)] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ("`q` 는 배열입니다.", True),
+        ("합이 1 이 아닙니다.", True),
+        ("$c^2$ 으로 나눕니다.", True),
+        ("답은 하나입니다: 나누세요.", True),
+        ("`q`는 배열이고 합이 1이 아닙니다.", False),
+        ("네 연산을 씁니다: Score, Softmax.", False),
+        (":::{admonition} 이 장에서", False),
+    ],
+)
+def test_spaced_and_joined_find_what_is_not_korean(text: str, wrong: bool) -> None:
+    assert bool(SPACED.search(text) or JOINED.search(text)) is wrong
 
 
 def contradictions(texts: Iterable[str]) -> dict[str, set[str]]:
