@@ -155,7 +155,7 @@ def export(
 ) -> None:
     """Write marks for Canvas, Moodle or a spreadsheet.
 
-    What waits for a person stays empty. Late penalties are taken off.
+    What waits for a person stays empty, or as the LMS has it. Late penalties are taken off.
     """
     from course_lib.people.export import export_marks
 
@@ -171,13 +171,16 @@ def export(
     with bar("Writing the marks"):
         done = export_marks(course, names, to, out, into=into, column=column, missing_as_zero=missing_as_zero)
     print(f"Marks: {', '.join(names)} of {done.students} students, in {shown(out.absolute())}.")
-    for sentence, students in (
-        ("Left empty, since a person has still to mark", done.waiting),
-        ("Left empty, since nothing of theirs was graded", () if missing_as_zero else done.nothing),
+    left = "Left empty" if to in ("csv", "xlsx") else "Left as the LMS has it"
+    for sentence, listed in (
+        (f"{left}, since a person has still to mark", done.waiting),
+        (f"{left}, since nothing of theirs was graded", () if missing_as_zero else done.nothing),
+        (f"{left}, since they are excused there", done.excused),
         ("In the LMS's file and not in the gradebook", done.unknown),
+        ("The LMS has other points for", done.other_points),
     ):
-        if students:
-            print(f"{sentence}: {', '.join(map(printable, students))}.")
+        if listed:
+            print(f"{sentence}: {', '.join(map(printable, listed))}.")
     if to == "canvas":
         print("Next: import it in Canvas: Grades, Import.")
     elif to == "moodle":

@@ -72,19 +72,19 @@ def link(name: str) -> zipfile.ZipInfo:
 Scores = dict[str, tuple[float | None, float | None, bool]]  # automatic, a person's, waits
 
 
-def give_marks(course: Course, marks: dict[str, Scores], *, penalty: dict[str, float] | None = None) -> None:
-    """Writes marks of the set "mini" (double 3, mean 2.5, why 2 points) as a class run does."""
+def give_marks(
+    course: Course, marks: dict[str, Scores], *, penalty: dict[str, float] | None = None, of: str = "mini"
+) -> None:
+    """Writes marks of a set (double 3, mean 2.5, why 2 points) as a class run does."""
     from nbgrader.api import Grade, SubmittedAssignment, SubmittedNotebook, new_uuid
     from sqlalchemy import insert
 
     points = {"double": 3.0, "mean": 2.5, "why": 2.0}
     with gradebook_of(course) as gradebook:
-        assignment = gradebook.update_or_create_assignment("mini")
-        notebook = gradebook.update_or_create_notebook("mini", "mini")
+        assignment = gradebook.update_or_create_assignment(of)
+        notebook = gradebook.update_or_create_notebook(of, of)
         cells = {
-            name: gradebook.update_or_create_grade_cell(
-                name, "mini", "mini", max_score=most, cell_type="code"
-            ).id
+            name: gradebook.update_or_create_grade_cell(name, of, of, max_score=most, cell_type="code").id
             for name, most in points.items()
         }
         ids = {student: (new_uuid(), new_uuid()) for student in marks}

@@ -199,6 +199,27 @@ def test_collect_takes_times_from_moodles_worksheet(course: Course, collect: Col
     }
 
 
+def test_collect_takes_times_from_a_korean_worksheet(
+    course: Course, collect: Collect, tmp_path: Path
+) -> None:
+    sheet = tmp_path / "sheet.csv"  # headings and times by Moodle's Korean language pack
+    sheet.write_text(
+        "식별자,전체 이름,이메일 주소,상태,성적,마지막 수정됨(제출),마지막 수정됨(성적)\n"
+        '참가자51,Student One,,,,"2027년 3월 31일, 수요일, 오후 11:58",-\n'
+        '참가자52,학생둘,,,,"2027년 4월 01일, 목요일, 오전 12:30",-\n',
+        encoding="utf-8",
+    )
+    done = collect(
+        ("참가자_51_assignsubmission_file_/mini.ipynb", b"one"),
+        ("참가자_52_assignsubmission_file_/mini.ipynb", b"two"),
+        times=sheet, now=AFTER,
+    )  # fmt: skip
+    assert {one.student: one.late for one in done.students} == {
+        "student-001": timedelta(0),
+        "student-002": timedelta(minutes=31),
+    }
+
+
 def test_collect_takes_the_zips_own_times_only_where_they_differ(course: Course, collect: Collect) -> None:
     one, two = (
         f"{name}_assignsubmission_file_/mini.ipynb" for name in ("Student One_51", "Three Student_53")

@@ -5,6 +5,7 @@ import stat
 import zipfile
 from datetime import datetime
 from pathlib import Path
+from typing import Literal
 from xml.etree import ElementTree
 
 import pytest
@@ -86,10 +87,8 @@ def test_export_for_canvas_is_its_gradebook(course: Course, tmp_path: Path) -> N
     assert cells(tmp_path / "out.csv") == [
         ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", "Problem set (77)"],
         ["    Points Possible", "", "", "", "", "7.5"],
-        ["One, Student", "101", "student-001", "s1", "A", ""],
         ["학생, 둘", "102", "student-002", "s2", "A", "6.3"],
         ["Three, Student", "103", "student-003", "s3", "B", "0"],
-        ["Same, Name", "104", "student-004", "s4", "B", ""],
         ["Same, Name", "105", "student-005", "s5", "B", "0.33"],
     ]
     assert (done.waiting, done.nothing) == (("student-001",), ("student-004",))
@@ -123,14 +122,47 @@ def test_export_into_canvass_own_file(course: Course, tmp_path: Path) -> None:
         "Manual Posting",
         "7.5",
         "6.3",
-        "",
-        "",
     ]
-    assert done.unknown == ("Gone, Student",)
+    assert (done.unknown, done.other_points) == (("Gone, Student",), ())
     with pytest.raises(CourseError, match="has no columns for nothing"):
         export_marks(
             course, ["mini"], "canvas", tmp_path / "o.csv", into=tmp_path / "in.csv", column="nothing"
         )
+
+
+def canvas_after(held: dict[str, str], path: Path, place: str) -> dict[str, str]:
+    """What Canvas holds after an import, as its importer reads a file: an empty cell takes a mark away."""
+    header, *rows = cells(path)
+    people = [row for row in rows if row[1] and "Points Possible" not in row[0]]
+    return held | {row[1]: row[header.index(place)] for row in people}
+
+
+def test_export_takes_nothing_away_from_canvas(course: Course, tmp_path: Path) -> None:
+    # 1 waits here and has a mark there, 2 is excused there, 4 handed in nothing here, 9 is another teacher's.
+    held = {"101": "4", "102": "EX", "103": "7", "104": "3", "105": "", "900": "2"}
+    head = 'Student,ID,SIS User ID,SIS Login ID,Section,mini (77)\n    Points Possible,,,,,"100,00"\n'
+    people = "".join(f'"Somebody, {number}",{number},,,A and B,{mark}\n' for number, mark in held.items())
+    (tmp_path / "in.csv").write_text(head + people, encoding="utf-8")
+    done = export_marks(course, ["mini"], "canvas", tmp_path / "into.csv", into=tmp_path / "in.csv")
+    assert canvas_after(held, tmp_path / "into.csv", "mini (77)") == held | {"103": "0", "105": "0.33"}
+    assert (done.excused, done.other_points) == (("student-002",), ("mini (100, and 7.5 here)",))
+    # Without its file nobody knows who is excused there; nothing else is taken away, either.
+    export_marks(course, ["mini"], "canvas", tmp_path / "out.csv", column="mini (77)")
+    after = canvas_after(held, tmp_path / "out.csv", "mini (77)")
+    assert after == held | {"102": "6.3", "103": "0", "105": "0.33"}
+
+
+@pytest.mark.parametrize("to", ["canvas", "moodle"])
+def test_export_of_several_sets_to_an_lms_leaves_no_cell_empty(
+    course: Course, tmp_path: Path, to: Literal["canvas", "moodle"]
+) -> None:
+    (course.root / "solutions" / "other").mkdir()
+    (course.root / "solutions" / "other" / "tasks.py").touch()
+    give_marks(course, {"student-003": MARKS["student-003"]}, of="other")
+    with pytest.raises(CourseError, match="student-002 has no mark yet for other, and an LMS takes away"):
+        export_marks(course, ["mini", "other"], to, tmp_path / "out.csv")
+    assert not (tmp_path / "out.csv").exists()
+    export_marks(course, ["mini", "other"], "csv", tmp_path / "out.csv")
 
 
 def test_export_into_moodles_worksheet(course: Course, tmp_path: Path) -> None:
@@ -153,8 +185,23 @@ def test_export_for_moodles_gradebook(course: Course, tmp_path: Path) -> None:
     export_marks(course, ["mini"], "moodle", tmp_path / "out.csv")
     rows = cells(tmp_path / "out.csv")
     assert rows[0] == ["First name", "Last name", "ID number", "Email address", "mini"]
-    assert rows[2] == ["둘", "학생", "student-002", "", "6.3"]
-    assert [row[-1] for row in rows[1:]] == ["", "6.3", "0", "", "0.3333"]
+    assert rows[1] == ["둘", "학생", "student-002", "", "6.3"]
+    assert [(row[2], row[-1]) for row in rows[1:]] == [
+        ("student-002", "6.3"), ("student-003", "0"), ("student-005", "0.3333"),
+    ]  # fmt: skip
+
+
+def test_export_into_a_korean_worksheet(course: Course, tmp_path: Path) -> None:
+    # The headings are those of Moodle's Korean language pack, and what it lacks is English.
+    (tmp_path / "in.csv").write_text(
+        "식별자,전체 이름,id 번호,상태,성적,최대 성적,Grade can be changed,마지막 수정됨(성적)\n"
+        "참가자52,학생 둘,,,,100.00,예,-\n참가자53,x,student-003,,,100.00,예,-\n"
+        "참가자55,x,student-005,,9,100.00,아니오,-\n",
+        encoding="utf-8",
+    )
+    done = export_marks(course, ["mini"], "moodle", tmp_path / "out.csv", into=tmp_path / "in.csv")
+    assert [row[4] for row in cells(tmp_path / "out.csv")[1:]] == ["6.3", "0", "9"]
+    assert (done.unknown, done.other_points) == ((), ("mini (100, and 7.5 here)",))
 
 
 def test_export_for_people_has_every_item(course: Course, tmp_path: Path) -> None:
@@ -192,7 +239,7 @@ def test_export_quotes_and_defuses(course: Course, tmp_path: Path) -> None:
 
 def test_export_counts_what_is_missing_as_zero_only_when_told(course: Course, tmp_path: Path) -> None:
     export_marks(course, ["mini"], "moodle", tmp_path / "out.csv", missing_as_zero=True)
-    assert [row[-1] for row in cells(tmp_path / "out.csv")[1:]] == ["", "6.3", "0", "0", "0.3333"]
+    assert [row[-1] for row in cells(tmp_path / "out.csv")[1:]] == ["6.3", "0", "0", "0.3333"]
 
 
 def test_export_of_nobody_says_so_and_writes_nothing(course: Course, tmp_path: Path) -> None:

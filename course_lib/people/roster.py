@@ -25,7 +25,7 @@ _IDS = {
 }  # fmt: skip
 _LAST = ("last name", "LastName", "surname", "family name", "성")
 _FIRST = ("first name", "FirstName", "given name", "이름")
-_NAME = ("Student", "full name", "name", "성명", "학생", "이름")
+_NAME = ("Student", "full name", "name", "성명", "전체 이름", "사용자 성명", "학생", "이름")
 _EMAIL = ("email", "email address", "e-mail", "이메일 주소", "이메일", "전자 메일")
 
 
@@ -178,7 +178,12 @@ def _person(table: Table, row: dict[str, str], id_column: str, line: int) -> Per
 
 def _is_identity(heading: str) -> bool:
     """Whether a column says who somebody is: marks that a list holds as well are nobody's business here."""
-    known = {name.casefold() for names in _IDS.values() for name in names} | {"section", "identifier", "name"}
+    known = {name.casefold() for names in _IDS.values() for name in names} | {
+        "section",
+        "identifier",
+        "식별자",
+        "name",
+    }
     known |= {name.casefold() for name in (*_LAST, *_FIRST, *_NAME, *_EMAIL)}
     return heading.strip().casefold() in known
 

@@ -12,9 +12,16 @@ from course_lib.deadlines import instant
 from course_lib.people.roster import Directory, Person
 from course_lib.people.tables import composed, read_table
 
-_TIME = ("Last modified (submission)", "마지막 수정 (제출)", "최종 수정일 (제출)", "submitted", "submitted at", "time", "timestamp", "제출 시각", "제출 일시")  # fmt: skip # noqa: E501
+# Headings of Moodle's grading worksheet, in English, and in Korean by its language pack.
+IDENTIFIER = ("Identifier", "식별자")
+FULL_NAME = ("Full name", "전체 이름", "사용자 성명", "성명")
+_TIME = (
+    *("Last modified (submission)", "마지막 수정됨(제출)", "마지막 수정됨 (제출)"),
+    *("submitted", "submitted at", "time", "timestamp", "제출 시각", "제출 일시"),
+)
 _WHO = (
     "id number",
+    "id 번호",
     "id",
     "student id",
     "학번",
@@ -47,7 +54,7 @@ def read_times(path: Path, class_list: Directory, zone: str | None) -> Times:
     """What a list says of when each submission came; CourseError where it says it in no way that is known."""
     table = read_table(path)
     column = table.column(*_TIME)
-    identifier, name = table.column("Identifier"), table.column("Full name", "name", "성명")
+    identifier, name = table.column(*IDENTIFIER), table.column(*FULL_NAME, "name")
     who = [there for heading in _WHO if (there := table.column(heading))]
     if column is None or not (who or name):
         raise CourseError(
