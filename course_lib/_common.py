@@ -16,22 +16,23 @@ import numpy as np
 # The array API standard has no type of its own; every function here takes NumPy arrays and Torch tensors.
 Array: TypeAlias = Any
 
-# Decorates what may overflow at a masked place: inf and NaN are answers here, in NumPy as silent as in Torch.
-quiet = np.errstate(over="ignore", invalid="ignore")
+# Decorates what computes: inf, NaN and 0 are answers here, in NumPy as silent as in Torch, whatever np.seterr says.
+quiet = np.errstate(all="ignore")
 
 
-# Classes of arrays that came before, with their namespaces: asking costs more than a short attention may.
-_NAMESPACES: dict[frozenset[type], Any] = {}
+# Kinds of arrays that came before, with their namespaces: asking costs more than a short attention may.
+_NAMESPACES: dict[tuple[tuple[type, Any], ...], Any] = {}
 
 
 def namespace_of(**arrays: Array) -> Any:
     """The namespace (NumPy's, Torch's, ...) that all arrays share. ValueError where they share none."""
-    kinds = frozenset(map(type, arrays.values()))
+    kinds = tuple([(type(array), getattr(array, "layout", None)) for array in arrays.values()])
     if kinds in _NAMESPACES:
         return _NAMESPACES[kinds]
     try:
         # array_namespace passes over None and Python numbers.
         if all(_is_array(array) for array in arrays.values()):
+            _require_dense(arrays)
             return _NAMESPACES.setdefault(kinds, array_api_compat.array_namespace(*arrays.values()))
     except TypeError:
         pass
@@ -179,6 +180,14 @@ def shapes(**arrays: Array) -> str:
 
 def shape(array: Array) -> tuple[int, ...]:
     return tuple(array.shape)
+
+
+def _require_dense(arrays: dict[str, Array]) -> None:
+    """ValueError for a tensor that holds only some of its numbers, or rows of several lengths."""
+    for name, array in arrays.items():
+        layout = getattr(array, "layout", None)
+        if array_api_compat.is_torch_array(array) and str(layout) != "torch.strided":
+            raise ValueError(f"{name} must be a dense tensor: its layout is {layout}")
 
 
 def _is_array(value: object) -> bool:

@@ -168,6 +168,17 @@ def test_every_function_uses_only_what_the_standard_has(name: str) -> None:
         np.testing.assert_allclose(np.asarray(ours), right, rtol=1e-6)
 
 
+@pytest.mark.parametrize("size", [1.0, 1e-200, 1e-308])
+@pytest.mark.parametrize("name", sorted(COMPUTING))
+def test_no_state_of_numpy_s_errors_changes_an_answer(name: str, size: float) -> None:
+    call = replaced(CALLS[name], lambda array: size * array if array.dtype.kind == "f" else array)
+    expected = parts(getattr(lib, name)(**call))
+    with np.errstate(all="raise"):
+        found = parts(getattr(lib, name)(**call))
+    for ours, right in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(ours, right)
+
+
 def parts(output: Any) -> tuple[Any, ...]:
     """The arrays that a function returns."""
     if isinstance(output, lib.Explanation):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -235,6 +236,31 @@ def test_any_inputs_may_learn_and_the_others_stay(options: dict[str, Any]) -> No
         assert not attention(*learning, **options).requires_grad
     with torch.inference_mode():
         close(attention(*inputs, **options), attention(*learning, **options))
+
+
+def jagged(array: torch.Tensor) -> torch.Tensor:
+    """Rows of several lengths."""
+    return torch.nested.nested_tensor([array, array[:1]], layout=torch.jagged)
+
+
+LAYOUTS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "sparse": torch.Tensor.to_sparse,
+    "rows": torch.Tensor.to_sparse_csr,
+    "jagged": jagged,
+}
+
+
+# Torch warns that it may still change these.
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("name", sorted(COMPUTING))
+def test_tensors_that_are_not_dense_are_refused_by_name(name: str, layout: str) -> None:
+    call = replaced({key: one for key, one in CALLS[name].items() if key != "dtype"}, torch.tensor)
+    given = {key: one for key, one in call.items() if isinstance(one, torch.Tensor) and one.ndim == 2}
+    for key, one in given.items():
+        with pytest.raises(ValueError, match=r"^[\w' ]+ must be a dense tensor: its layout is torch\.\w+$"):
+            getattr(lib, name)(**call | {key: LAYOUTS[layout](one)})
+        getattr(lib, name)(**call)
 
 
 @pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.float8_e5m2], ids=str)
