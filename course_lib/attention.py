@@ -123,19 +123,16 @@ def scale_and_mask(
     """
     xp = namespace_of(scores=scores)
     require_axes("n_q, n_k", scores=scores)
-    (logits,) = floating(xp, scores=scores)
+    (scores,) = floating(xp, scores=scores)
+    logits = at_least_float32(xp, scores)
     if scale is not None:
         logits = _scaled(logits, scale)
     if softcap is not None:
         logits = soft_cap(logits, finite_number("softcap", softcap, positive=True))
-    if mask is None:
-        return logits
-    require_mask(mask, scores=scores)
-    if xp.isdtype(mask.dtype, "bool"):
-        return xp.where(mask, logits, -np.inf)
-    mask = xp.astype(mask, logits.dtype, copy=False)
-    hidden = mask == -np.inf
-    return xp.where(hidden, -np.inf, logits + xp.where(hidden, 0.0, mask))
+    if mask is not None:
+        require_mask(mask, scores=scores)
+        logits = _masked(xp, logits, mask)
+    return xp.astype(logits, scores.dtype, copy=False)
 
 
 @quiet
@@ -331,6 +328,14 @@ def _scaled(scores: Array, scale: float | Array) -> Array:
     finite = xp.isfinite(scores)
     # 0 * NaN is NaN, so a poisoned score would reach the gradient of the scale.
     return xp.where(finite, xp.where(finite, scores, 0.0) * xp.astype(factor, scores.dtype), scores)
+
+
+def _masked(xp: Any, logits: Array, mask: Array) -> Array:
+    if xp.isdtype(mask.dtype, "bool"):
+        return xp.where(mask, logits, -np.inf)
+    mask = xp.astype(mask, logits.dtype, copy=False)
+    hidden = mask == -np.inf
+    return xp.where(hidden, -np.inf, logits + xp.where(hidden, 0.0, mask))
 
 
 def _shares(logits: Array, highest: Array) -> Array:

@@ -7,7 +7,16 @@ from __future__ import annotations
 
 from typing import Literal
 
-from course_lib._common import Array, finite_number, floating, namespace_of, quiet, require_axes, shapes
+from course_lib._common import (
+    Array,
+    at_least_float32,
+    finite_number,
+    floating,
+    namespace_of,
+    quiet,
+    require_axes,
+    shapes,
+)
 from course_lib._per_token import SMALLEST, normalised
 
 Kind = Literal["rms", "layer", "l2"]
@@ -24,11 +33,12 @@ def soft_cap(scores: Array, cap: float = 50.0) -> Array:
     xp = namespace_of(scores=scores)
     cap = finite_number("cap", cap, positive=True)
     (scores,) = floating(xp, scores=scores)
+    dtype, scores = scores.dtype, at_least_float32(xp, scores)
     limits = xp.finfo(scores.dtype)
     if cap > float(limits.max):
-        return scores  # none of them comes near it
+        return xp.astype(scores, dtype, copy=False)  # but for the largest that there are, none comes near it
     cap = max(cap, float(limits.smallest_normal))  # a cap rounded to 0 would make 0 / 0 of a score of 0
-    return cap * xp.tanh(scores / cap)
+    return xp.astype(cap * xp.tanh(scores / cap), dtype, copy=False)
 
 
 def qk_norm(

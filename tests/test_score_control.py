@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional
 
-from course_lib import attention, qk_norm, scores, soft_cap
+from course_lib import attention, qk_norm, scale_and_mask, scores, soft_cap
 
 few = settings(max_examples=60, deadline=None, derandomize=True)
 kinds = pytest.mark.parametrize("kind", ["rms", "layer", "l2"])
@@ -76,6 +76,21 @@ def test_soft_cap_too_small_for_the_dtype_leaves_the_mean(
     q = backend.array(np.zeros((n, 4)), dtype)  # scores of exactly 0 among the rest
     k, v = backend.array(np.ones((n, 4)), dtype), backend.array(np.linspace(0, 1, n)[:, None], dtype)
     close(attention(q, k, v, softcap=cap), np.full((n, 1), 0.5), rtol=1e-3 if dtype == "float16" else 1e-6)
+
+
+@pytest.mark.parametrize("cap", [1e-6, 1e-3, 0.7, 50.0, 60000.0, 70000.0, 1e6])
+def test_soft_cap_and_scaling_in_half_precision_round_once(backend: Backend, cap: float) -> None:
+    halves = backend.array([[-65504.0, -3.0, -0.01, 0.0, 6e-5, 1.0, 777.0, 3e4]], "float16")
+    # A scale of 4 takes the largest beyond float16, before the cap brings them back.
+    for scale, found in ((1, soft_cap(halves, cap)), (4, scale_and_mask(halves, 4, softcap=cap))):
+        assert found.dtype == halves.dtype
+        for a, ours in zip(numpy(halves)[0].tolist(), numpy(found)[0], strict=True):
+            right = cap * math.tanh(scale * a / cap)
+            if abs(right) < 65520:
+                # float32 may tip what lies halfway between two numbers of float16.
+                assert abs(float(ours) - right) <= 0.501 * np.spacing(np.abs(ours))
+            else:
+                assert float(ours) == math.copysign(math.inf, right)
 
 
 @pytest.mark.parametrize("n", [5, 300])
