@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from course_lib._common import Array, batch_shape, namespace_of
+from course_lib._common import Array, batch_shape, namespace_of, shape
 from course_lib._numbers import number
 from course_lib._roles import ROLES
 from course_lib.attention import steps
@@ -57,8 +57,8 @@ def explain(
     if enable_gqa:
         # Each head gets the Values that it reads, so that all steps have the same batch axes.
         v = namespace_of(v=v).repeat(v, found.output.shape[-3] // v.shape[-3], axis=-3)
-    factor = None if scale is None else _as_numpy(scale).item()
-    return Explanation(*found, v=v, scale=factor, softcap=softcap)
+    factor = None if scale is None else float(_as_numpy(scale).item())
+    return Explanation(*found, v=v, scale=factor, softcap=None if softcap is None else float(softcap))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -140,7 +140,7 @@ def _table(step: _Step, hidden: np.ndarray | None) -> str:
     caption = f"<p>{name}: {escape(step.formula)}, {escape(step.shape)}</p>"
     if step.values.ndim > 2:
         return caption
-    rows = _cut([_row(step, hidden, i) for i in range(step.values.shape[0])])
+    rows = _cut(step.values.shape[0], lambda i: _row(step, hidden, i))
     side = _axis(step.axes[0], f' scope="rowgroup" rowspan="{len(rows)}"')
     body = "".join(
         f"<tr>{'' if i else side}{row if row != _MORE else _tag('td', _MORE)}</tr>"
@@ -154,7 +154,7 @@ def _table(step: _Step, hidden: np.ndarray | None) -> str:
 def _head(step: _Step) -> str:
     """The name of the columns' axis over all of them, and each one's own: a Key's, or the place in a Value."""
     letter, role = ("k", "k") if step.axes[1] == "n_k" else ("", "v")
-    columns = _cut([f"{letter}{j + 1}" for j in range(step.values.shape[1])])
+    columns = _cut(step.values.shape[1], lambda j: f"{letter}{j + 1}")
     corner = '<td colspan="2" rowspan="2"></td>'
     axis = _axis(step.axes[1], f' scope="colgroup" colspan="{max(len(columns), 1)}"')
     names = "".join(_tag("th", name, ' scope="col"', _ink(role)) for name in columns)
@@ -169,11 +169,11 @@ def _axis(name: str, attributes: str) -> str:
 
 
 def _row(step: _Step, hidden: np.ndarray | None, i: int) -> str:
-    values = step.values[i]
-    cells = [
-        _cell(value, step.role, hidden is not None and bool(hidden[i, j])) for j, value in enumerate(values)
-    ]
-    rest = "".join(cell if cell != _MORE else _tag("td", _MORE) for cell in _cut(cells))
+    def cell(j: int) -> str:
+        return _cell(step.values[i, j], step.role, hidden is not None and bool(hidden[i, j]))
+
+    cells = _cut(step.values.shape[1], cell)
+    rest = "".join(words if words != _MORE else _tag("td", _MORE) for words in cells)
     return _tag("th", f"q{i + 1}", ' scope="row"', _ink("q")) + rest
 
 
@@ -198,15 +198,17 @@ def _tag(name: str, words: str, attributes: str = "", style: str = "") -> str:
     return f'<{name}{attributes} style="{look}">{escape(words)}</{name}>'
 
 
-def _cut(items: list[str]) -> list[str]:
-    """The first items of a long list, and a sign that there are more."""
-    return items if len(items) <= _MOST else [*items[:_MOST], _MORE]
+def _cut(count: int, make: Callable[[int], str]) -> list[str]:
+    """The first of so many items, and a sign where there are more: a page of them all would take minutes to make."""
+    return [*map(make, range(min(count, _MOST))), *([_MORE] if count > _MOST else [])]
 
 
 def _as_numpy(array: Array) -> np.ndarray:
     if hasattr(array, "detach"):
+        if array.device.type == "meta":
+            raise ValueError(f"only numbers can be shown: an array of shape {shape(array)} on meta has none")
         # A tensor: out of its graph and device; NumPy has no bfloat16, which float32 holds exactly.
-        array = array.detach().cpu()
+        array = array.detach().cpu().resolve_neg()
         array = array.float() if array.is_floating_point() and array.element_size() < 4 else array
     return np.asarray(array)
 

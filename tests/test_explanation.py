@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import subprocess
 import sys
 import warnings
+from fractions import Fraction
 from html.parser import HTMLParser
 from typing import Any
 
@@ -104,6 +106,24 @@ def test_explanation_prints_names_shapes_and_values() -> None:
 def test_explanation_says_what_scaled_the_scores() -> None:
     assert "L = S / sqrt(d_k) + M," in str(example())
     assert "L = 20 tanh(0.25 S / 20) + M," in str(example(scale=0.25, softcap=20.0))
+
+
+@pytest.mark.parametrize(
+    "half", [Fraction(1, 2), np.float32(0.5), np.float16(0.5), np.array([[0.5]])], ids=repr
+)
+def test_explanation_shows_numbers_of_any_kind_as_floats(half: Any) -> None:
+    shown = example(scale=half, softcap=half.item() if isinstance(half, np.ndarray) else half)
+    expected = example(scale=0.5, softcap=0.5)
+    assert (str(shown), shown._repr_html_()) == (str(expected), expected._repr_html_())
+
+
+@pytest.mark.parametrize("show", [str, lambda found: found._repr_html_(), lambda found: found.plot()])
+def test_explanation_without_numbers_says_so(show: Any) -> None:
+    found = explain(*(torch.tensor(array, device="meta") for array in (Q, K, V)))
+    with pytest.raises(
+        ValueError, match=r"only numbers can be shown: an array of shape \(1, 3\) on meta has none"
+    ):
+        show(found)
 
 
 def test_explanation_takes_a_learned_scale() -> None:
@@ -207,6 +227,15 @@ def test_explanation_cuts_long_tables(backend: Backend) -> None:
         assert table[-1] == ["…"]
         assert table[2][-1] == "…"
     assert len(page.tables[3][2]) == 2 + 3
+
+
+def test_explanation_writes_no_number_that_it_does_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[float] = []
+    module = importlib.import_module("course_lib.explanation")
+    monkeypatch.setattr(module, "number", lambda value: written.append(value) or "0")
+    found = explain(*(np.ones((50, 40)) for _ in range(3)))
+    assert found._repr_html_().count("…") == 4 * (12 + 1 + 1)
+    assert len(written) == 4 * 12 * 12
 
 
 @pytest.mark.parametrize(
