@@ -13,11 +13,14 @@ def formulas(at: dict[str, Any]) -> list[str]:
     no_weight, row_sum = number(weights[mask == -np.inf][0]), number(weights.sum())
     allowed = number(mask[0])
     mixture = "+".join(f"{number(weight, 2)}v_{place}" for place, weight in enumerate(weights, 1) if weight)
+    largest = number(np.exp(at["logits"] - at["logits"].max()).max())
     hidden = int(np.argmax(at["lib_scores"])) + 1
     nothing = number(np.abs(at["attention"](at["q"], at["k"], at["v"], mask=at["nothing"])).max())
     return [
         allowed,
         row_sum,
+        rf"e^0={largest}",
+        nothing,
         row_sum,
         rf"e^{{-\infty}}={number(np.exp(-np.inf))}",
         no_weight,
@@ -33,5 +36,6 @@ def formulas(at: dict[str, Any]) -> list[str]:
         no_weight,
         row_sum,
         no_weight,
+        row_sum,
         row_sum,
     ]

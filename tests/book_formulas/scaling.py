@@ -86,6 +86,7 @@ def formulas(at: dict[str, Any]) -> list[str]:
         number(abs(round(at["jacobian"][:, 0].sum(), 9))),
         row_sum,
         "p_1(1-p_1)",
+        rf"\sqrt{{{d_k}}}",
         f"p_i=1/{number(steepest)}",
         least,
         largest,

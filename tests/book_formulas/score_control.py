@@ -57,6 +57,6 @@ def formulas(at: dict[str, Any]) -> list[str]:
         many,
         number(at["weights_capped"].sum() / len(at["weights_capped"])),
         number(at["softmax"](at["soft_cap"](at["three"], at["check_cap"]) + at["mask"])[0, -1]),
-        ratio,
         f"c={cap}",
+        ratio,
     ]
