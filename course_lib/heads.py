@@ -207,7 +207,7 @@ def rotary(
     x: Array, *, positions: Array | None = None, base: float = 10000.0, interleaved: bool = True
 ) -> Array:
     """RoPE(x): each pair of features turned by the angle p base^(-2i/d), p the position and i the pair, from 0.
-    The dot product of a turned Query and a turned Key depends on the distance of their positions alone.
+    Positions enter the dot product of a turned Query and a turned Key through their difference alone.
 
     Returns the shape (..., n, d) and dtype of x; angles are in radians, computed in at least float32.
     positions: p, broadcast to (..., n); by default 0 to n-1.

@@ -1,6 +1,7 @@
 """The test of the tests: right answers keep their points, named mistakes lose just what the bank says."""
 
 import inspect
+import re
 from functools import cache
 from pathlib import Path
 
@@ -203,3 +204,18 @@ def test_load_bank_text_gives_the_bank_that_load_bank_gives():
         draw_cases(task, b"seed").signature for task in bank.tasks
     ]
     assert "numpy.ndarray" in draw_cases(bank.task("mean"), b"seed").signature
+
+
+WRITTEN = [pytest.param(written, id=written.name) for bank in BANKS.values() for written in bank.written]
+# A formula or a number that a rubric asks for; the number of points is none.
+ASKED = re.compile(r"(?<![\w.])(?:[\w()]+ = )?(?:\d+[a-z]\w*|√\w+|\w\^?²|\d+)(?!\w|\.\d)")
+
+
+@pytest.mark.parametrize("language", ["ko", "en"])
+@pytest.mark.parametrize("written", WRITTEN)
+def test_model_answer_has_what_its_rubric_asks_for(written, language):
+    rubric, answer = (getattr(text, language) for text in (written.rubric, written.model_answer))
+    points = re.findall(r"(\d+)(?:점|\s+points?):", rubric)
+    assert sum(map(int, points)) == written.points
+    asked = set(ASKED.findall(re.sub(r"\d+(?:점|\s+points?):", "", rubric)))
+    assert sorted(formula for formula in asked if formula not in answer) == []

@@ -460,3 +460,52 @@ def test_problem_set_names_chapters_as_the_book_does(language: str) -> None:
         chapters = re.findall(r"\*([^*]+)\*", line)
         assert chapters
         assert set(chapters) <= titles, path.name
+
+
+MINUTES = {
+    "about half an hour": 30, "some thirty-five minutes": 35, "about forty minutes": 40,
+    "about forty-five minutes": 45, "about fifty minutes": 50,
+}  # fmt: skip
+HOURS = {
+    "en": "some five and a half hours of reading, and seven to nine for the problem sets.",
+    "ko": "읽는 데 다섯 시간 반쯤, 문제집에 일곱에서 아홉 시간.",
+}
+
+
+def _times(language: str) -> dict[str, str]:
+    found = {}
+    for path in CHAPTERS:
+        said = re.search(r"^- \*\*(?:Time|시간)\*\*: (.*)\.$", path.read_text(encoding="utf-8"), re.M)
+        if path.parent.name == language and said and path.stem not in {*REFERENCE, "index", "large-classes"}:
+            found[path.stem] = said[1]
+    return found
+
+
+def test_both_languages_say_the_same_reading_times() -> None:
+    english = {name: MINUTES[time] for name, time in _times("en").items()}
+    korean = {name: int(time.removeprefix("약 ").removesuffix("분")) for name, time in _times("ko").items()}
+    assert english == korean
+    assert len(english) == 8
+
+
+def test_first_page_adds_up_the_times() -> None:
+    reading = sum(MINUTES[time] for time in _times("en").values()) / 60
+    sets = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "solutions").glob("ps?/ps?.md"))]
+    ranges = [re.search(r"^\| Time \| (\d+)–(\d+) minutes \|$", text, re.M) for text in sets]
+    shortest, longest = (sum(int(found[at]) for found in ranges if found) / 60 for at in (1, 2))
+    assert (reading, round(shortest), round(longest)) == (5.5, 7, 9)
+    for language, sentence in HOURS.items():
+        assert sentence in (ROOT / "book" / language / "index.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "solutions").glob("ps?/ps?.md")), ids=lambda path: path.name)
+def test_minutes_of_a_set_lie_within_what_it_says(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    for heading, minutes in (
+        (r"\| Time \| (\d+)–(\d+) minutes", "minutes"),
+        (r"\| 걸리는 시간 \| (\d+)–(\d+)분", "분"),
+    ):
+        low, high = map(int, re.search(heading, text).groups())  # type: ignore[union-attr]
+        tasks = [int(found) for found in re.findall(rf"^\*\d+.*· (\d+) ?{minutes}\*$", text, re.M)]
+        assert tasks
+        assert low <= sum(tasks) <= high

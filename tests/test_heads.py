@@ -301,6 +301,18 @@ def test_rotary_keeps_lengths_and_the_first_token(backend: Backend) -> None:
     np.testing.assert_array_equal(output[0], x[0])
 
 
+def test_rotary_lets_a_product_see_the_difference_of_positions_and_its_sign(backend: Backend) -> None:
+    q, k = drawn(2, 1, 6)
+
+    def product(of_q: int, of_k: int) -> float:
+        rows = (rotary(backend.array(row), positions=backend.array(np.array([position])))
+                for row, position in ((q, of_q), (k, of_k)))  # fmt: skip
+        return float(numpy(next(rows)).ravel() @ numpy(next(rows)).ravel())
+
+    np.testing.assert_allclose(product(7, 5), product(13, 11), rtol=1e-12)
+    assert abs(product(5, 7) - product(7, 5)) > 0.01
+
+
 @pytest.mark.parametrize("shape", [(0, 6), (N_Q, 0), (0, N_Q, 2)])
 def test_rotary_of_nothing_is_nothing(backend: Backend, shape: tuple[int, ...]) -> None:
     assert numpy(rotary(backend.array(np.zeros(shape)))).shape == shape

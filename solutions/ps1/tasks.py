@@ -1163,7 +1163,7 @@ ATTENTION_MASK = Task(
     name="attention_mask",
     reference=attention_mask,
     parts=MASK_PARTS,
-    see="computation.html#masks",
+    see="computation.html#computation-which-masks",
     mistakes=(
         Mistake(
             variant(

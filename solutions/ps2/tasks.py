@@ -1120,7 +1120,7 @@ ATTENTION_ENTROPY = Task(
     name="attention_entropy",
     reference=attention_entropy,
     parts=ENTROPY_PARTS,
-    see="scaling.html#scaling-ranking",
+    see="scaling.html#scaling-entropy",
     mistakes=(
         Mistake(
             variant(attention_entropy, "sign_missing", ("return -(weights", "return (weights")),

@@ -2251,15 +2251,16 @@ TWO_SUBLAYERS = Written(
     model_answer=Text(
         "Attention은 볼 수 있는 위치들 사이에서 정보를 섞고 (QKᵀ → scale/mask → Softmax → AV), FFN은 위치마다 따로 "
         "features를 바꾼다 (up → activation 또는 gate → down). 그래서 Attention의 output은 Values의 가중합이고, FFN의 "
-        "output은 한 token의 비선형 변환이다. 기본 크기에서 parameters는 4d²와 8d², FLOPs는 8nd² + 4n²d와 16nd²이고, "
-        "n = 2d에서 같아진다: 그 뒤로는 Attention이 n² 때문에 더 비싸다. 둘 다 residual stream에 더할 뿐 바꾸지 않는다: "
+        "output은 한 token의 비선형 변환이다. dense한 vanilla 구조에서 d_ff = 4d이고 multiply-add 하나를 2 FLOPs로 세면, "
+        "parameters는 4d²와 8d², FLOPs는 8nd² + 4n²d와 16nd²이고, n = 2d에서 같아진다: 그 뒤로는 Attention이 n² 때문에 더 비싸다. "
+        "둘 다 residual stream에 더할 뿐 바꾸지 않는다: "
         "하나는 위치 사이의 통신을, 하나는 위치 안의 계산을 더한다. 통신만으로는 token을 새로 계산하지 못하고, 계산만으로는 "
         "다른 위치를 알지 못하므로 둘 다 필요하다. FFN이 읽는 stream에는 이미 Attention이 가져온 문맥이 들어 있을 수 있다.",
         "Attention mixes information between the positions that may be read (QKᵀ → scale/mask → Softmax → AV); the FFN "
         "changes the features of each position by itself (up → activation or gate → down). So the output of Attention "
-        "is a weighted sum of Values, that of the FFN a nonlinear function of one token. At the default sizes they have "
-        "4d² and 8d² parameters and take 8nd² + 4n²d and 16nd² FLOPs, which is equal at n = 2d; beyond it n² makes "
-        "Attention cost more. Both add to the residual stream and replace nothing: one adds communication between "
+        "is a weighted sum of Values, that of the FFN a nonlinear function of one token. In the dense vanilla form, with "
+        "d_ff = 4d and 2 FLOPs for a multiply-add, they have 4d² and 8d² parameters and take 8nd² + 4n²d and 16nd² "
+        "FLOPs, which is equal at n = 2d; beyond it n² makes Attention cost more. Both add to the residual stream and replace nothing: one adds communication between "
         "positions, the other computation within one. Communication alone computes nothing new in a token, computation "
         "alone knows of no other position: both are needed. What the FFN reads may already hold the context that "
         "Attention brought in.",
@@ -2288,7 +2289,7 @@ THREE_CONTROLS = Written(
         "[−cap, cap]에 넣는다. 순서는 지키지만 큰 score들의 차이와 gradient가 작아진다. 하나가 다른 하나를 대신하지 않는다: "
         "초기의 variance, vector의 크기, score의 범위는 서로 다른 문제다.",
         "The three act at different places on different things. Scaling by √d_k comes after the dot product and sets its "
-        "variance, d_k at initialisation, to 1; it can't keep training from making the norms of Q and K grow. QK norm "
+        "variance, d_k at initialization, to 1; it can't keep training from making the norms of Q and K grow. QK norm "
         "comes before the dot product and evens out the lengths of Queries and Keys; learned gains remain, and they set "
         "how large a logit can get. Soft-cap comes after the dot product and maps a score into [−cap, cap] by "
         "cap · tanh(a / cap); it keeps the order, but differences between large scores, and their gradients, become "

@@ -10,7 +10,7 @@ from book_formulas.tex import number
 
 def formulas(at: dict[str, Any]) -> list[str]:
     kept, unchanged = number(np.exp(0)), f"e^0={number(at['trace'][1][1])}"
-    nothing = number(np.abs(at["attention"](at["q"], at["k"], at["v"], mask=at["hidden"])[0]).max())
+    nothing = number(np.abs(at["attention"](at["q"], at["k"], at["v"], mask=at["allowed"])[0]).max())
     (m, z), (other_m, other_z) = at["first"], at["second"]
     n, block, heads, tokens = at["check_n"], at["check_block"], at["check_heads"], at["check_tokens"]
     return [
