@@ -208,7 +208,7 @@ def test_load_bank_text_gives_the_bank_that_load_bank_gives():
 
 WRITTEN = [pytest.param(written, id=written.name) for bank in BANKS.values() for written in bank.written]
 # A formula or a number that a rubric asks for; the number of points is none.
-ASKED = re.compile(r"(?<![\w.])(?:[\w()]+ = )?(?:\d+[a-z]\w*|√\w+|\w\^?²|\d+)(?!\w|\.\d)")
+ASKED = re.compile(r"(?<![\w.])(?:[\w()]+ = )?(?:\d+[a-z]\w*|√\w+|\w\^?²|\d+)(?!\w|\.\d)", re.A)
 
 
 @pytest.mark.parametrize("language", ["ko", "en"])
