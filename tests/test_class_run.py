@@ -488,7 +488,7 @@ def test_examine_unit_refuses_another_library(course: Course) -> None:
         ("checks/judging.py", True),
         ("grading/student_room/server.py", True),
         ("people/export.py", False),
-        ("cli.py", False),
+        ("cli/grading.py", False),
     ],
 )
 def test_library_digest_covers_what_may_change_a_mark(

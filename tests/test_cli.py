@@ -378,7 +378,7 @@ def test_errors_of_the_system_get_a_sentence(
 def test_demo_shows_scores_beside_predictions(
     course: Course, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cli, "_build_book", lambda course: print("Book: up to date."))
+    monkeypatch.setattr("course_lib.cli.grading.build_book", lambda course: print("Book: up to date."))
     code, out, err = run("demo")
     assert (code, err) == (0, "")
     lines = [line.split() for line in out.splitlines()]
@@ -427,7 +427,7 @@ def test_demo_fails_where_a_score_is_not_as_predicted(
 ) -> None:
     student = SampleStudent("student-003", "mistake 1 in each", predicted=1.0)
     row = DemoRow(student, StudentReport("student-003", "graded", (Item("double", 3.0, 3.0, ""),)))
-    monkeypatch.setattr(cli, "_build_book", lambda course: None)
+    monkeypatch.setattr("course_lib.cli.grading.build_book", lambda course: None)
     monkeypatch.setattr("course_lib.release.demo.grade_sample", lambda *_, **__: DemoClass((row,), True))
     code, out, err = run("demo")
     assert code == 1

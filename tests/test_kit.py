@@ -106,11 +106,9 @@ TEACHERS = {
     "people",
     "release",
     "cli",
-    "cli_people",
     "course",
     "deadlines",
     "__main__",
-    "_terminal",
 }
 TRAVELLING = [
     path

@@ -1,16 +1,10 @@
-"""The command `course`: build the book, release problem sets, grade a class, and all of it once as a demo.
-
-Every command says what it did and what to do next. Bad input is answered with one sentence and exit code 1.
-"""
+"""The commands for grading: grade, feedback, doctor, secret; and demo, which does all of it once."""
 
 from __future__ import annotations
 
-import errno
 import os
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -18,186 +12,17 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from course_lib import cli_people
-from course_lib._terminal import bar, console, shown, table
-from course_lib.course import Course, CourseError, find_course, some_of
+from course_lib.cli.book import build_book
+from course_lib.cli.people import pack, save_report
+from course_lib.cli.problem_sets import release_sets, require_problem_sets
+from course_lib.cli.terminal import bar, console, say_where, shown, table
+from course_lib.course import Course, CourseError, find_course
 
 if TYPE_CHECKING:
     from course_lib.grading.report import Report, StudentReport
     from course_lib.release.demo import DemoRow
 
-# What a command needs beyond this is loaded when it runs, so that --help answers at once.
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None)
-STOPPED = 128 + 2  # what typer returns when it was interrupted, as shells do
-USAGE_ERROR: Any = typer.BadParameter.__base__  # click's own, or of the copy of click that newer typers carry
-
-
-def main(arguments: list[str] | None = None) -> None:
-    """The entry point of the command: exits 0 when done, 1 with one sentence where something is wrong."""
-    arguments = sys.argv[1:] if arguments is None else arguments
-    try:
-        code = app(args=arguments or ["--help"], standalone_mode=False)
-        if code == STOPPED:
-            raise KeyboardInterrupt
-    except CourseError as error:
-        _fail(str(error))
-    except USAGE_ERROR as error:
-        said = " ".join(error.format_message().split()).rstrip(".").replace("Value error, ", "")  # pydantic's
-        _fail(f"{said}. See: {_command_of(error)} --help")
-    except (KeyboardInterrupt, typer.Abort):
-        _fail("Stopped. What was finished stays; the same command goes on from there.")
-    except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        remedy = "Check the place and its permissions, and try again."
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            place = "there" if where else "on the disk, for temporary files, too"
-            remedy = f"Make room {place}. What was finished stays; the same command goes on from there."
-        _fail(f"{where}{error.strerror or error}. {remedy}")
-    except Exception as error:
-        if not type(error).__module__.startswith("sqlalchemy."):
-            raise
-        reason = str(error).splitlines()[0]
-        _fail(
-            f"The gradebook can't be read or written: {reason}. Wait for whatever else works with it, or make room on "
-            "the disk. What was recorded stays; the same command goes on from there."
-        )
-    sys.exit(code or 0)
-
-
-def _command_of(error: Any) -> str:
-    return f"course {error.ctx.info_name}" if error.ctx and error.ctx.parent else "course"
-
-
-def _fail(sentence: str) -> None:
-    print(f"course: {sentence}", file=sys.stderr)
-    sys.exit(1)
-
-
-@app.callback()
-def _course() -> None:
-    """Scaled Dot-Product Attention as a course: its book, its problem sets and their grading."""
-
-
-@app.command()
-def build(
-    pdf: Annotated[
-        bool, typer.Option("--pdf", help="Print it too, by the Chromium or Chrome of this machine.")
-    ] = False,
-    links: Annotated[
-        bool, typer.Option("--links", help="Look up every link, place and picture within the book.")
-    ] = False,
-    online: Annotated[
-        bool, typer.Option("--online", help="Ask other hosts for what the book links to.")
-    ] = False,
-) -> None:
-    """Build the book into _build/html, in both languages.
-
-    Every cell is executed, unless nothing has changed since.
-    """
-    course = find_course()
-    _build_book(course)
-    if links:
-        _look_at_links(course)
-    if online:
-        _ask_hosts(course)
-    places = [(f"book, {name}", shown(path)) for name, path in _editions(course).items()]
-    if pdf:
-        places += [(f"PDF, {name}", shown(path)) for name, path in _print_book(course).items()]
-    _say_where(places)
-    print("Next: course serve shows it while you write; or put the folder _build/html on any web server.")
-
-
-@app.command()
-def serve(
-    port: Annotated[
-        int, typer.Option(metavar="N", min=0, max=65535, help="Port of this machine; 0 is any free one.")
-    ] = 8000,
-) -> None:
-    """Show the book on this machine, built anew at every change.
-
-    Only this machine can reach it. Ctrl+C ends it.
-    """
-    from course_lib.release.serve import serve_book
-
-    course = find_course()
-    serve_book(course, port, partial(print, flush=True))
-
-
-@app.command()
-def release(
-    problem_sets: Annotated[
-        list[str] | None, typer.Argument(metavar="PS", help="Problem sets: ps1; all, if none is named.")
-    ] = None,
-    check: Annotated[
-        bool, typer.Option("--check", help="Write nothing; say whether exercises/ is up to date.")
-    ] = False,
-    kits: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Also write PS-LANGUAGE.zip there, which students get."),
-    ] = None,
-    bundle: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR", help="Run every gate, then write the term's site, kits and manifest there."
-        ),
-    ] = None,
-    term: Annotated[
-        str | None, typer.Option(metavar="TERM", help="The term of the bundle: 2027-spring.")
-    ] = None,
-    verify: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Prove a bundle, or a kit in one, against its manifest."),
-    ] = None,
-) -> None:
-    """Derive exercises/ from solutions/.
-
-    These are the notebooks and data that students get.
-    """
-    if verify is not None:
-        _verify_bundle(verify)
-        return
-    course = find_course()
-    names = _require_problem_sets(course, problem_sets)
-    if bundle is not None:
-        _write_bundle(course, term, bundle)
-        return
-    if check:
-        _check_exercises(course, names)
-        return
-    _release(course, names)
-    if kits is not None:
-        _write_kits(course, names, kits)
-        return
-    print(f"Next: hand out {shown(course.exercises)}, and later: course grade {names[0]} --submitted DIR")
-
-
-@app.command("new-task")
-def new_task(
-    problem_set: Annotated[str, typer.Argument(metavar="PS", help="The problem set: ps1.")],
-    name: Annotated[str, typer.Argument(metavar="TASK", help="The function that students write: row_sums.")],
-    add: Annotated[bool, typer.Option("--add", help="Add it first, as a scaffold.")] = False,
-) -> None:
-    """Add a task to a problem set, or say what one still lacks.
-
-    Without --add nothing is written.
-    """
-    from course_lib.release.new_task import missing, scaffold
-
-    course = find_course()
-    if add:
-        for path in scaffold(course, problem_set, name):
-            print(f"Added {name} to {shown(path)}.")
-    lacking = missing(course, problem_set, name)
-    for line in lacking:
-        print(f"lacking {line}")
-    if lacking:
-        print(f"Next: write what is lacking, then again: course new-task {problem_set} {name}")
-    else:
-        print(f"Next: course release {problem_set}, then: pytest tests/test_bank.py -k {name}")
-
-
-@app.command()
 def grade(
     problem_set: Annotated[str, typer.Argument(metavar="PS", help="The problem set: ps1.")],
     submitted: Annotated[
@@ -240,12 +65,11 @@ def grade(
     console().print(_report_table(report))
     if not report.walls:
         print("Graded without walls: students' code ran with your rights, in reach of your files and marks.")
-    cli_people.save_report(course, report, json)
+    save_report(course, report, json)
     _say_what_is_in_doubt(report)
     _say_what_waits(report)
 
 
-@app.command()
 def feedback(
     problem_set: Annotated[str, typer.Argument(metavar="PS", help="The problem set: ps1.")],
     to: Annotated[
@@ -271,10 +95,9 @@ def feedback(
         packs = f"course feedback {problem_set} --to canvas, moodle or folder packs them"
         print(f"Next: {packs}; on a hub: nbgrader release_feedback {problem_set}")
     else:
-        cli_people.pack(course, problem_set, to, out)
+        pack(course, problem_set, to, out)
 
 
-@app.command()
 def demo() -> None:
     """Run all of it once, with a sample class.
 
@@ -284,9 +107,9 @@ def demo() -> None:
     from course_lib.release.demo import demo_workspace, grade_sample
 
     course = find_course()
-    _build_book(course)
-    names = _require_problem_sets(course, None)
-    _release(course, names)
+    build_book(course)
+    names = require_problem_sets(course, None)
+    release_sets(course, names)
     surprises: list[str] = []
     for name in names[:1]:  # the others have their sample classes graded by the tests
         with _grading_bar(f"Grading the sample class of {name}") as progress:
@@ -297,7 +120,7 @@ def demo() -> None:
                 "Nothing confines code here, so the sample class, which is ours, ran without. See: course doctor"
             )
         surprises += [f"{name} {row.student.id}" for row in graded.rows if not row.as_predicted]
-    _say_where(_places(course, demo_workspace(course)))
+    say_where(_places(course, demo_workspace(course)))
     if surprises:
         raise CourseError(
             f"{len(surprises)} scores differ from what the bank predicts: {', '.join(surprises)}. "
@@ -305,7 +128,6 @@ def demo() -> None:
         )
 
 
-@app.command()
 def doctor() -> None:
     """Say whether this machine can confine students' code.
 
@@ -325,10 +147,6 @@ def doctor() -> None:
     print("Submissions can be graded here: each runs confined.")
 
 
-cli_people.add_to(app)
-
-
-@app.command()
 def secret() -> None:
     """Make the course's secret, if it has none, and say where it is.
 
@@ -348,110 +166,6 @@ def _require_forks() -> None:
     """What grades needs processes that fork."""
     if not hasattr(os, "fork"):
         raise CourseError("Windows can't confine students' code. Grade inside WSL; course doctor says how.")
-
-
-def _build_book(course: Course) -> None:
-    from course_lib.release.site import build_site
-
-    with bar("Building the book, every cell executed"):
-        site = build_site(course)
-    print(f"Book: built in {site.seconds:.0f} s." if site.rebuilt else "Book: up to date.")
-
-
-def _editions(course: Course) -> dict[str, Path]:
-    from course_lib.release.site import editions_of
-
-    return {edition.language: edition.html / "index.html" for edition in editions_of(course)}
-
-
-def _print_book(course: Course) -> dict[str, Path]:
-    from course_lib.release.pdf import build_pdf
-
-    with bar("Printing the book"):
-        return build_pdf(course)
-
-
-def _look_at_links(course: Course) -> None:
-    from course_lib.release.link_check import look_at_links
-
-    looked = look_at_links(course.build / "html", course.address("ko"))
-    _require_none(looked.broken, "links within the book are broken")
-    print(f"Links: {looked.links} on {looked.pages} pages lead where they say.")
-
-
-def _ask_hosts(course: Course) -> None:
-    from course_lib.release.link_check import ask_hosts
-
-    with bar("Asking other hosts"):
-        asked = ask_hosts(course)
-    for line in (*asked.moved, *asked.unanswered):
-        print(f"Link: {line}")
-    _require_none(asked.gone, "links lead to what is gone")
-    print(f"Links to other hosts: {asked.there} are there, {len(asked.unanswered)} gave no answer.")
-
-
-def _require_none(found: list[str], what: str) -> None:
-    if found:
-        raise CourseError(f"{len(found)} {what}: {some_of(found, 9)}. Correct them in book/ and build again.")
-
-
-def _require_problem_sets(course: Course, names: list[str] | None) -> list[str]:
-    for name in names or []:
-        course.require_problem_set(name)
-    if not course.problem_sets:
-        raise CourseError(
-            f"There is no problem set in {course.solutions}. Add one as solutions/NAME/tasks.py."
-        )
-    return names or course.problem_sets
-
-
-def _release(course: Course, names: list[str]) -> None:
-    from course_lib.release.notebooks import release
-
-    for name in names:
-        with bar(f"Releasing {name}"):
-            done = release(course, name)
-        folders = " and ".join(shown(folder) for folder in done.folders)
-        print(f"Released {name}: {done.tasks} tasks, {done.points:g} points, in {folders}.")
-
-
-def _write_bundle(course: Course, term: str | None, folder: Path) -> None:
-    from course_lib.release.bundle import write_bundle
-
-    with bar("Making the bundle:") as progress:
-        done = write_bundle(course, term, folder, progress)
-    for gate, said in done.gates.items():
-        print(f"Gate {gate}: {said}.")
-    print(f"Bundle: {done.files} files in {shown(done.folder)}; SHA-256 of its manifest {done.digest}")
-    print("Next: publish site/, students/ and public/; keep instructor/ to yourselves.")
-
-
-def _verify_bundle(folder: Path) -> None:
-    from course_lib.release.bundle import verify
-
-    with bar("Reading the bundle"):
-        found, digest = verify(folder)
-    if found:
-        raise CourseError(f"{folder} is not what its manifest says: {some_of(found, 9)}.")
-    print(f"{shown(folder)} is what its manifest says; SHA-256 of the manifest {digest}")
-
-
-def _write_kits(course: Course, names: list[str], folder: Path) -> None:
-    from course_lib.release.kit import write_kits
-
-    for path in write_kits(course, names, folder):
-        print(f"Kit: {shown(path)}")
-    print("Next: hand each student one of them; README.txt in it says how to begin.")
-
-
-def _check_exercises(course: Course, names: list[str]) -> None:
-    from course_lib.release.notebooks import stale
-
-    with bar("Deriving the exercises again"):
-        found = stale(course, names)
-    if found:
-        raise CourseError(f"{'; '.join(found)}. Run: course release")
-    print(f"exercises/ is up to date: {', '.join(names)}.")
 
 
 def _require_current_release(course: Course, problem_set: str) -> None:
@@ -572,9 +286,3 @@ def _places(course: Course, workspace: Path) -> list[tuple[str, str]]:
         ("gradebook", f"cd {shown(workspace)} && jupyter lab, then the menu Nbgrader > Formgrader"),
         ("a class", f"{shown(workspace)}/gradebook.csv and submissions.zip, to rehearse a term with"),
     ]
-
-
-def _say_where(places: list[tuple[str, str]]) -> None:
-    print("Open:")
-    for name, place in places:
-        print(f"  {name:10} {place}")

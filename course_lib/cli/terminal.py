@@ -1,4 +1,4 @@
-"""What commands share on the terminal: tables, bars, paths as somebody would type them."""
+"""What commands print with: tables, bars, paths as somebody would type them."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from rich.table import Table
 
 
 def table(title: str, *columns: str) -> Table:
+    """An empty table in the style of all commands."""
     table = Table(
         title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0)
     )
@@ -59,3 +60,10 @@ def bar(what: str) -> Iterator[Callable[[int, int, str], None]]:
         yield lambda done, total, who: progress.update(
             task, completed=done, total=total, description=f"{what} {who}"
         )
+
+
+def say_where(places: list[tuple[str, str]]) -> None:
+    """Prints what can be opened now, and where it lies."""
+    print("Open:")
+    for name, place in places:
+        print(f"  {name:10} {place}")

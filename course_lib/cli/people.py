@@ -1,4 +1,4 @@
-"""The commands of `course` for people and dates: roster, collect, export, feedback for an LMS, report, forget."""
+"""The commands for people and dates: roster, collect, export, feedback for an LMS, report, forget."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 import typer
 from rich.markup import escape
 
-from course_lib._terminal import bar, console, shown, table
+from course_lib.cli.terminal import bar, console, shown, table
 from course_lib.course import Course, CourseError, find_course
 from course_lib.grading.plain import printable
 
@@ -18,12 +18,6 @@ if TYPE_CHECKING:
 
     from course_lib.grading.report import AsJson
     from course_lib.people.collect import Collection
-
-
-def add_to(app: typer.Typer) -> None:
-    """Adds the commands to the application."""
-    for command in (roster, collect, export, report, similar, forget):
-        app.command()(command)
 
 
 def roster(
