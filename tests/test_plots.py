@@ -19,9 +19,10 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from course_lib import _figure_style, plots
-from course_lib._figure_style import PAPER, BookFigure
+from course_lib import plots
 from course_lib._numbers import number
+from course_lib.plots import style
+from course_lib.plots.style import PAPER, BookFigure
 
 RNG = np.random.default_rng(3)
 SCORES = RNG.normal(size=(2, 5))
@@ -376,9 +377,9 @@ def test_number_is_short_and_tells_whole_from_rounded(value: float, shown: str) 
 
 
 def test_text_is_english_where_no_font_has_hangul(monkeypatch: pytest.MonkeyPatch) -> None:
-    _figure_style.hangul_font.cache_clear()
-    monkeypatch.setattr(_figure_style, "_packaged_fonts", lambda: [])
-    monkeypatch.setattr(_figure_style, "_HANGUL_FONTS", ("A font that nobody has",))
+    style.hangul_font.cache_clear()
+    monkeypatch.setattr(style, "_packaged_fonts", lambda: [])
+    monkeypatch.setattr(style, "_HANGUL_FONTS", ("A font that nobody has",))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -387,4 +388,4 @@ def test_text_is_english_where_no_font_has_hangul(monkeypatch: pytest.MonkeyPatc
         assert "the logits" in words(figure)
     finally:
         monkeypatch.undo()
-        _figure_style.hangul_font.cache_clear()
+        style.hangul_font.cache_clear()

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 
-from course_lib._figure_style import PAPER
 from course_lib._roles import ROLES
+from course_lib.plots.style import PAPER
 
 CSS = Path(__file__).resolve().parents[1] / "book" / "theme" / "static" / "course.css"
 NAMES = dict(zip(ROLES, ("query", "key", "value", "score", "weight", "output"), strict=True))

@@ -93,7 +93,7 @@ def _draw(app: Sphinx, error: Exception | None) -> None:
 
 def draw_card(title: str, sentence: str, target: Path) -> None:
     """The picture of the book's cards: title, sentence, and the lecture's example in the colours of the roles."""
-    from course_lib._figure_style import FAINT, INK, book_style, new_figure  # loads when it is drawn
+    from course_lib.plots.style import FAINT, INK, book_style, new_figure  # loads when it is drawn
 
     with book_style():
         figure = new_figure(SIZE[0] / 100, SIZE[1] / 100, layout=None)
@@ -109,9 +109,9 @@ def _draw_steps(figure: Any) -> None:
     import numpy as np
 
     from course_lib import explain
-    from course_lib._figure_style import FAINT
     from course_lib._numbers import number
     from course_lib._roles import ROLES
+    from course_lib.plots.style import FAINT
 
     from .figures import START
 

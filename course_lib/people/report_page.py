@@ -15,9 +15,9 @@ from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 from matplotlib.ticker import MaxNLocator
 
-from course_lib._figure_style import INK, PAPER, book_style, new_figure, speaker
 from course_lib._roles import ROLES
 from course_lib.people.statistics import FEWEST, Statistics
+from course_lib.plots.style import INK, PAPER, book_style, new_figure, speaker
 
 MOST_MISTAKES = 10
 _WIDTH = 4.4  # inches: letters are read on a phone, and grow with the page on a projector

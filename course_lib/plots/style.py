@@ -93,6 +93,7 @@ def book_style() -> Iterator[None]:
 def new_figure(
     width: float, height: float, *, layout: Literal["constrained"] | None = "constrained"
 ) -> BookFigure:
+    """A figure of this size in inches, empty."""
     return BookFigure(figsize=(width, height), layout=layout)
 
 

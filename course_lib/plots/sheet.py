@@ -9,9 +9,9 @@ from matplotlib.colors import to_rgb
 from matplotlib.patches import Rectangle
 from numpy.typing import NDArray
 
-from course_lib._figure_style import FAINT, INK, MASK_HATCH, PAPER, new_figure
 from course_lib._numbers import number
 from course_lib._roles import ROLES
+from course_lib.plots.style import FAINT, INK, MASK_HATCH, PAPER, new_figure
 
 _CELL_WIDTH, _CELL_HEIGHT = 0.56, 0.34
 _MARGIN, _ROW_LABEL, _HEADING, _ARROW = 0.1, 0.27, 0.64, 0.42
