@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -333,14 +333,17 @@ def _computed(path: Path) -> list[str]:
     module = FORMULAS / f"{path.stem.replace('-', '_')}.py"
     if not module.is_file():
         return []
-    at = _execute([span.text for span in spans(path.read_text(encoding="utf-8")) if span.kind == "code"])
+    at = execute([span.text for span in spans(path.read_text(encoding="utf-8")) if span.kind == "code"])
     return list(import_module(f"book_formulas.{module.stem}").formulas(at))
 
 
-def _execute(cells: list[str]) -> dict[str, object]:
+def execute(
+    cells: list[str], glue: Callable[..., None] = lambda name, value, display=True: None
+) -> dict[str, object]:
+    """The names that the cells leave; what they glue goes to `glue`."""
     names: dict[str, object] = {"__name__": "__main__"}
     with pytest.MonkeyPatch.context() as patch, mpl.rc_context({"backend": "agg"}), np.printoptions():
-        patch.setattr(myst_nb, "glue", lambda name, value, display=True: None)
+        patch.setattr(myst_nb, "glue", glue)
         for cell in cells:
             exec(compile(cell, "<cell>", "exec"), names)
     return names
