@@ -20,7 +20,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from course_lib.checks import Function, TaskCases, Verdict, judge, load_cases, save_cases
+from course_lib.checks import Function, TaskCases, Verdict, judge, read_cases, save_cases
 from course_lib.course import find_course
 from course_lib.grading.bank import Bank, Task, draw_cases, load_bank, visible_cases
 
@@ -74,7 +74,7 @@ def measure(bank: Bank, draws: int) -> list[Measured]:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "cases.npz"
         save_cases(file, visible_cases(bank))
-        seen = {cases.name: cases for cases in load_cases(file)}
+        seen = {cases.name: cases for cases in read_cases(file).tasks}
     return [measure_task(bank.name, task, seen[task.name], draws) for task in bank.tasks]
 
 

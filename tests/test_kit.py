@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from mini import released_course
 
-from course_lib.checks import load_cases
+from course_lib.checks import read_cases
 from course_lib.course import Course, CourseError, find_course
 from course_lib.grading.bank import load_bank
 from course_lib.release import teacher_kit
@@ -238,7 +238,7 @@ def test_kit_serves_a_student_in_an_empty_folder(original: Course, tmp_path: Pat
         [sys.executable, "-c", code], cwd=tmp_path, check=True, capture_output=True, text=True
     )
     assert (shown.stdout.count("\n"), shown.stderr) == (1, "")
-    assert [task.name for task in load_cases(tmp_path / "cases.npz")] == [
+    assert [task.name for task in read_cases(tmp_path / "cases.npz").tasks] == [
         task.name for task in load_bank(original.solutions / "mini").tasks
     ]
     assert hashlib.sha256((tmp_path / WHEEL).read_bytes()).digest() == hashlib.sha256(wheel()).digest()

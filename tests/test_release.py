@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 from mini import cell_of, edit, released_course, snapshot
 
-from course_lib.checks import Checker, load_cases, save_cases
+from course_lib.checks import Checker, read_cases, save_cases
 from course_lib.course import Course, CourseError, find_course
 from course_lib.grading.bank import Bank, load_bank, visible_cases
 from course_lib.grading.fetching import fetching_source, is_fetching
@@ -504,7 +504,7 @@ def test_check_links_the_page_where_the_site_has_it(
 
 def shift_cases(path: Path, *, inputs: float = 0.0, outputs: float = 0.0) -> None:
     """Rewrites the first task's cases with other numbers."""
-    first, *others = load_cases(path)
+    first, *others = read_cases(path).tasks
     cases = tuple(
         replace(
             case,
@@ -562,7 +562,7 @@ def test_check_says_of_every_mistake_what_is_wrong_and_nothing_on_stderr(
 ) -> None:
     bank = load_bank(ROOT / "solutions" / problem_set)
     checks = {
-        language: Checker({task.name: task for task in load_cases(exercise / "cases.npz")}, language)
+        language: Checker({task.name: task for task in read_cases(exercise / "cases.npz").tasks}, language)
         for language in ("ko", "en")
         for exercise in [ROOT / "exercises" / language / problem_set]
     }

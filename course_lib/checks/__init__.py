@@ -5,7 +5,7 @@ comparison serves the check in the notebook (`load`) and the hidden one at gradi
 """
 
 from course_lib.checks.calling import ForbiddenCall, TooMuchMemory, call
-from course_lib.checks.case_file import load_cases, read_cases, save_cases
+from course_lib.checks.case_file import read_cases, save_cases
 from course_lib.checks.cases import (
     NOT_CALLABLE,
     NOT_DEFINED,
@@ -50,7 +50,6 @@ __all__ = [
     "decide",
     "judge",
     "load",
-    "load_cases",
     "read_cases",
     "report",
     "save_cases",

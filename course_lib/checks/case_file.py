@@ -62,11 +62,6 @@ def save_cases(
         np.savez_compressed(file, allow_pickle=False, **arrays)
 
 
-def load_cases(path: str | Path) -> list[TaskCases]:
-    """The tasks that `save_cases` wrote. ValueError where the file is missing or damaged."""
-    return list(read_cases(path).tasks)
-
-
 def read_cases(path: str | Path) -> CaseFile:
     """All that `save_cases` wrote. ValueError where the file is missing or damaged."""
     try:
