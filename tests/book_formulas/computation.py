@@ -32,6 +32,8 @@ def formulas(at: dict[str, Any]) -> list[str]:
         rf"\approx {mixture}",
         f"v_{hidden}",
         nothing,
+        no_weight,
+        row_sum,
         row_sum,
         no_weight,
         row_sum,
