@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import inspect
 import itertools
+import json
 import os
 import platform
 import re
@@ -37,17 +38,6 @@ DIFFERENT = 40  # submissions of a class that differ; the inputs drawn for each 
 # The courses: what computes in NumPy, what in torch.
 SETS = {"numpy": (ROOT, "ps1"), "torch": (ROOT / "tests" / "torch_course", "tensors")}
 
-STOCK = """
-from pathlib import Path
-from course_lib.course import find_course
-from course_lib.grading.workspace import Workspace, settings
-
-root = Path(__file__).parent
-c = get_config()
-c.merge(settings(Workspace(find_course(root), root), {problem_set!r}))
-del c.CourseDirectory.assignment_id  # the command names it
-c.LateSubmissionPlugin.penalty_method = "zero"
-"""
 OURS = "c = get_config()\nc.LateSubmissionPlugin.penalty_method = 'zero'\n"
 
 
@@ -272,26 +262,37 @@ class Bench:
 
     def stock(self, handed_in: Path) -> Run:
         """Stock nbgrader, in a fresh copy of the course."""
-        place = self._fresh(STOCK.format(problem_set=self.problem_set))
+        place = self._fresh()
         shutil.copytree(handed_in, place / "submitted")
+        self._configure(place)
         run = command(place, "nbgrader", "autograde", self.problem_set)
         run.scores = scores(place, self.problem_set)
         return run
 
     def ours(self, handed_in: Path, jobs: int, *, one_core: bool = False) -> Run:
         """`course grade`, in a fresh copy of the course."""
-        place = self._fresh(OURS)
+        place = self._fresh()
         shutil.copytree(handed_in, place / "submitted")
+        (place / "nbgrader_config.py").write_text(OURS)
         run = command(place, "course", "grade", self.problem_set, "--jobs", str(jobs), one_core=one_core)
         run.scores = scores(place, self.problem_set)
         run.pace = pace(place)
         return run
 
-    def _fresh(self, config: str) -> Path:
+    def _fresh(self) -> Path:
         place = self.scratch / f"run-{next(self.runs)}"
         shutil.copytree(self.course, place)
-        (place / "nbgrader_config.py").write_text(config)
         return place
+
+    def _configure(self, place: Path) -> None:
+        """Writes the course's folders and limits for stock nbgrader, which grades in its own way."""
+        from course_lib.course import find_course
+        from course_lib.grading.workspace import Workspace, settings
+
+        config = settings(Workspace(find_course(place), place), self.problem_set)
+        del config.CourseDirectory["assignment_id"]  # the command names it
+        config.LateSubmissionPlugin.penalty_method = "zero"
+        (place / "nbgrader_config.json").write_text(json.dumps(config))
 
     def _set_due_date(self) -> None:
         from nbgrader.api import Gradebook
