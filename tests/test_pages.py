@@ -316,12 +316,22 @@ def test_search_finds(browser: Browser, site: str, language: str, query: str) ->
     visit.page.close()
 
 
-def test_search_says_in_plain_words_what_it_found(browser: Browser, site: str) -> None:
-    for query, said in (("softmax", r"Places found: \d+\."), ("zzzz", "No page has all of these words.*")):
-        page = Visit(browser, site, f"{SEARCHES['en']}?q={query}").page
-        page.wait_for_function("document.querySelector('.search-summary')?.textContent.endsWith('.')")
-        assert re.fullmatch(said, page.locator(".search-summary").inner_text())
-        page.close()
+@pytest.mark.parametrize(
+    ("language", "query", "said"),
+    [
+        ("en", "softmax", r"Places found: \d+\."),
+        ("en", "zzzz", "No page has all of these words.*"),
+        ("ko", "softmax", r"\d+곳에서 찾았다\."),
+        ("ko", "zzzz", "이 말이 모두 있는 페이지가 없다.*"),
+    ],
+)
+def test_search_says_in_plain_words_what_it_found(
+    browser: Browser, site: str, language: str, query: str, said: str
+) -> None:
+    page = Visit(browser, site, f"{SEARCHES[language]}?q={query}").page
+    page.wait_for_function("document.querySelector('.search-summary')?.textContent.endsWith('.')")
+    assert re.fullmatch(said, page.locator(".search-summary").inner_text())
+    page.close()
 
 
 @pytest.mark.parametrize(("language", "query"), [("ko", "포화"), ("en", "saturation")])

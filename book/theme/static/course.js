@@ -14,13 +14,15 @@ if (document.documentElement.lang === "ko") {
 }
 
 // Sphinx's own words for a search speak of page(s) and of categories.
-if (document.documentElement.lang === "en") {
-  Documentation.addTranslations({ locale: "en", plural_expr: "n != 1", messages: {
-    "Search finished, found ${resultCount} page(s) matching the search query.": "Places found: ${resultCount}.",
-    "Your search did not match any documents. Please make sure that all words are spelled correctly and that you've selected enough categories.":
-      "No page has all of these words. Try fewer of them, or the beginning of one.",
-  } });
-}
+const [found, nothing] = {
+  ko: ["${resultCount}곳에서 찾았다.", "이 말이 모두 있는 페이지가 없다. 낱말을 줄이거나 앞부분만 써서 찾아 본다."],
+  en: ["Places found: ${resultCount}.", "No page has all of these words. Try fewer of them, or the beginning of one."],
+}[document.documentElement.lang];
+Documentation.addTranslations({ locale: document.documentElement.lang, plural_expr: "n != 1", messages: {
+  "Search finished, found ${resultCount} page(s) matching the search query.": found,
+  "Your search did not match any documents. Please make sure that all words are spelled correctly and that you've selected enough categories.":
+    nothing,
+} });
 
 // What a search shows of a chapter is its text, and not the lists beside it.
 document.addEventListener("DOMContentLoaded", () => {
