@@ -54,8 +54,8 @@ class ScoreControl extends Answer {
     this.picture.innerHTML = `${this.growth(names, width)}<div class="panels four">${names.map((title, place) =>
       this.panel(title, logits[place], weights[place], bounds[place], p[place], (width < 560 ? width / 2 : width / 4) - 10)).join("")}</div>`;
     const shown = logits.map((row) => `<b>${number(largest(row))}</b>`);
-    return this.word(`norm을 ${this.state.t}배로 하면 가장 큰 |logit|은 Scaling만 하면 ${shown[1]}, QK Norm을 거치면 ${shown[2]}, Soft-cap을 거치면 ${shown[3]}이다.`,
-      `With norms ${this.state.t} times as large, the largest |logit| is ${shown[1]} after Scaling alone, ${shown[2]} with QK Norm, ${shown[3]} with Soft-cap.`);
+    return this.word(`norm을 ${this.state.t}배로 하면 가장 큰 |logit|은 Scaling만 하면 ${shown[1]}, QK\u00a0Norm을 거치면 ${shown[2]}, Soft-\u2060cap을 거치면 ${shown[3]}이다.`,
+      `With norms ${this.state.t} times as large, the largest |logit| is ${shown[1]} after Scaling alone, ${shown[2]} with QK\u00a0Norm, ${shown[3]} with Soft-\u2060cap.`);
   }
 
   growth(names, width) {
