@@ -152,7 +152,7 @@ SCORES = Task(
         Mistake(
             cosine_similarity,
             Text(
-                "벡터의 길이로 나눈 cosine similarity입니다. dot product는 길이를 그대로 반영합니다.",
+                "vector의 길이로 나눈 cosine similarity입니다. dot product는 길이를 그대로 반영합니다.",
                 "This is cosine similarity, divided by the vectors' lengths. A dot product keeps the lengths.",
             ),
             everywhere(SCORE_PARTS),
@@ -177,7 +177,7 @@ SCORES = Task(
         Mistake(
             variant(scores, "keys_not_transposed", ("np.swapaxes(k, -1, -2)", "k")),
             Text(
-                "k를 전치하지 않았습니다. 마지막 두 축을 바꾸어 (..., n_q, d_k)와 (..., d_k, n_k)를 곱하세요.",
+                "k를 transpose하지 않았습니다. 마지막 두 축을 바꾸어 (..., n_q, d_k)와 (..., d_k, n_k)를 곱하세요.",
                 "k is not transposed. Swap its last two axes, so that (..., n_q, d_k) meets (..., d_k, n_k).",
             ),
             everywhere(SCORE_PARTS),
@@ -402,7 +402,7 @@ SCALE_AND_MASK = Task(
                 ("np.where(mask, logits, -np.inf)", "logits[..., mask.reshape(-1, mask.shape[-1])[0]]"),
             ),
             Text(
-                "가려진 Key의 열을 지웠습니다. Mask는 shape를 줄이지 않고 그 자리에 −∞를 둡니다.",
+                "가려진 Key의 column을 지웠습니다. Mask는 shape를 줄이지 않고 그 자리에 −∞를 둡니다.",
                 "The masked Keys' columns are removed. A mask keeps the shape and puts −∞ in their place.",
             ),
             frozenset({"mask", "broadcast"}),
@@ -662,7 +662,7 @@ SOFTMAX = Task(
         Mistake(
             no_exponential,
             Text(
-                "지수함수 없이 합으로만 나누었습니다. 음수 logit은 음수 비중이 됩니다.",
+                "exponential 없이 합으로만 나누었습니다. 음수 logit은 음수 비중이 됩니다.",
                 "This divides by the sum without the exponential: a negative logit gives a negative weight.",
             ),
             everywhere(WEIGHT_PARTS),
@@ -1348,7 +1348,7 @@ MASK_IN_WORDS = Written(
     see="computation.html#masks",
     model_answer=Text(
         "가능하다. 그 Key의 logit이 −∞가 되면 exp(−∞) = 0이므로 weight가 0이고, 그 Value는 가중합에 더해지지 않는다. "
-        "Score가 아무리 커도 순서는 mask 다음에 Softmax이기 때문이다. 열은 그대로 남아 A는 여전히 (n_q, n_k)이고, "
+        "Score가 아무리 커도 순서는 mask 다음에 Softmax이기 때문이다. column은 그대로 남아 A는 여전히 (n_q, n_k)이고, "
         "남은 Keys가 합 1을 나누어 갖는다. Softmax를 Query 축으로 계산하면 한 Query의 비중이 1이 되지 않고, "
         "다른 Query의 score가 이 Query의 읽기를 바꾼다.",
         "Yes. Once that Key's logit is −∞, exp(−∞) = 0 makes its weight 0, and its Value adds nothing to the sum, "

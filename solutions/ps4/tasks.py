@@ -674,7 +674,7 @@ SPLIT_HEADS = Task(
                 ),
             ),
             Text(
-                "features를 head마다 하나씩 돌아가며 나누었습니다. head i는 이어진 d 개의 열을 갖습니다.",
+                "features를 head마다 하나씩 돌아가며 나누었습니다. head i는 이어진 d 개의 columns를 갖습니다.",
                 "Features are dealt out to the heads in turn. Head i owns d columns in a row.",
             ),
             everywhere(SPLIT_PARTS),

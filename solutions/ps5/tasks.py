@@ -221,7 +221,7 @@ LAYER_COST = Task(
                 ("kv_heads = heads if kv_heads is None else kv_heads", "kv_heads = heads"),
             ),
             Text(
-                "kv_heads를 쓰지 않았습니다. W_K와 W_V의 열 수는 kv_heads · d_k입니다.",
+                "kv_heads를 쓰지 않았습니다. W_K와 W_V의 column 수는 kv_heads · d_k입니다.",
                 "kv_heads is not used. W_K and W_V have kv_heads · d_k columns.",
             ),
             frozenset({"shared", "large"}),
@@ -763,7 +763,7 @@ CACHE_BYTES = Task(
         Mistake(
             variant(cache_bytes, "one_layer", ("* layers ", "")),
             Text(
-                "층 하나만 세었습니다. 층마다 자기 Keys와 Values가 있습니다.",
+                "layer 하나만 세었습니다. layer마다 자기 Keys와 Values가 있습니다.",
                 "A single layer is counted. Each layer has Keys and Values of its own.",
             ),
             everywhere(CACHE_PARTS),
@@ -2283,7 +2283,7 @@ THREE_CONTROLS = Written(
     points=4,
     see="score-control.html#three-places",
     model_answer=Text(
-        "세 방법은 다른 자리에서 다른 것을 다스린다. √d_k scaling은 dot product 뒤에서, 초기화 때 d_k에 비례하는 variance를 1로 "
+        "세 방법은 다른 자리에서 다른 것을 다스린다. √d_k scaling은 dot product 뒤에서, initialization에서 d_k에 비례하는 variance를 1로 "
         "맞춘다. 학습이 Q와 K의 norm을 키우는 것은 막지 못한다. QK norm은 dot product 앞에서 Query와 Key의 크기를 맞춘다. "
         "다만 학습되는 gain이 남아, logit의 한계를 그 gain이 정한다. Soft-cap은 dot product 뒤의 score를 cap · tanh(a / cap)으로 "
         "[−cap, cap]에 넣는다. 순서는 지키지만 큰 score들의 차이와 gradient가 작아진다. 하나가 다른 하나를 대신하지 않는다: "

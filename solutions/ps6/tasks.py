@@ -1188,7 +1188,7 @@ BLOCKED_ATTENTION = Task(
                 ("mask[..., keys]", "mask[..., : logits.shape[-1]]"),
             ),
             Text(
-                "모든 block에 mask의 처음 열들을 썼습니다. mask도 Keys와 같은 자리에서 자르세요.",
+                "모든 block에 mask의 처음 columns를 썼습니다. mask도 Keys와 같은 자리에서 자르세요.",
                 "Every block uses the mask's first columns. Cut the mask where the Keys are cut.",
             ),
             WITH_MASK,
