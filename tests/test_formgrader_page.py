@@ -73,3 +73,11 @@ def test_harmless_keeps_what_markdown_is_for() -> None:
     picture = f'<img src="data:image/png;base64,{PNG}" alt="b">'
     kept = f"<p><strong>a</strong> {picture} $x$</p><table><tr><td>1</td></tr></table>"
     assert harmless(kept).replace("<tbody>", "").replace("</tbody>", "") == kept
+
+
+def test_page_shows_no_sign_that_hides_or_turns_others(exporter: HTMLExporter) -> None:
+    odd = "a\u202eb\u2066c\u200bd\ufeffe\U000e0041f"
+    answer = {"nbgrader": {"grade": True, "solution": True, "task": False, "grade_id": "why", "points": 2}}
+    cells = [v4.new_code_cell(odd), v4.new_raw_cell(odd), v4.new_markdown_cell(odd, metadata=answer)]
+    page, _ = exporter.from_notebook_node(v4.new_notebook(cells=cells), resources=dict(RESOURCES))
+    assert page.count("abcdef") == 3

@@ -29,7 +29,8 @@ from course_lib.grading.bank import Bank, Mistake, Part, Task
 from course_lib.grading.bubblewrap import RoomError
 from course_lib.grading.examiner import Exam, Limits, examine
 from course_lib.grading.notebook import new_cell, new_notebook
-from course_lib.grading.plain import error_name, picture, plain_line, plain_text, type_name
+from course_lib.grading.pictures import pixels_of
+from course_lib.grading.plain import error_name, plain_line, plain_text, type_name
 from course_lib.grading.rooms import Room
 from course_lib.grading.seats import Call, Ended, Lost, Seat, TooLong, TooMuch
 from course_lib.grading.student_room.place import Limits as RoomLimits
@@ -75,7 +76,7 @@ def test_cells_run_as_in_a_notebook(seat: Seat) -> None:
         == "b'a\\n'\n"
     )
     [figure] = seat.run("import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()", seconds=20).outputs
-    assert picture(figure["data"]["image/png"]) is not None
+    assert pixels_of(figure["data"]["image/png"]) > 10_000
     assert "division by zero" in said(seat, "1 / 0")
 
 
@@ -380,14 +381,6 @@ def test_plain_text_keeps_words_and_drops_the_rest() -> None:
     assert plain_text("abcd", 3) == "abc"
     assert plain_text(7, 3) == plain_text(["x"], 3) == ""
     assert plain_line("a\n b\t\x1b[2Jc", 100) == "a b c"
-
-
-def test_pictures_are_pngs_of_a_size_that_can_be_drawn(seat: Seat) -> None:
-    [shown] = seat.run("import matplotlib.pyplot as plt\nplt.plot([1])\nplt.show()", seconds=20).outputs
-    good = shown["data"]["image/png"]
-    assert picture(good) == good
-    for bad in (good + '"><script>', "x", "", None, ["x"], "R0lGODlhAQABAAAAACw=", good[:20]):
-        assert picture(bad) is None
 
 
 def test_names_of_errors_and_types_say_nothing_else() -> None:
@@ -720,9 +713,11 @@ ATTACKS = (
     "memory_sockets",
     "memory_tables",
     "neighbour_core",
+    "neighbour_devices",
     "neighbour_escape",
     "neighbour_limits",
     "neighbour_signals",
+    "neighbour_sockets",
     "seek_devices",
     "shadow_poison",
 )

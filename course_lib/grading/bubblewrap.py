@@ -11,7 +11,7 @@ import sysconfig
 from pathlib import Path
 
 import course_lib
-from course_lib.grading.student_room.place import HOME, interpreter_folders, places_below_tmp
+from course_lib.grading.student_room.place import DEVICES, HOME, interpreter_folders, places_below_tmp
 
 
 class RoomError(Exception):
@@ -57,7 +57,7 @@ def _system() -> list[str]:
         elif path.is_dir():
             words += ["--ro-bind", str(path), str(path)]
     words += ["--perms", "0755", "--dir", "/dev", "--perms", "1777", "--dir", "/dev/shm"]
-    for device in ("null", "zero", "full", "random", "urandom"):
+    for device in DEVICES:
         words += ["--dev-bind", f"/dev/{device}", f"/dev/{device}"]
     return words
 

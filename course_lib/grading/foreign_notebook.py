@@ -11,13 +11,13 @@ import re
 from typing import Any
 
 from course_lib.grading.notebook import new_notebook, unchecked_cell
-from course_lib.grading.plain import picture
+from course_lib.grading.pictures import KINDS as PICTURES
+from course_lib.grading.pictures import Pixels
 
 MAX_PARTS = 3_000_000  # commas and brackets of the file, at most: what a parser makes of it fits into memory
 MAX_CELLS = 5_000
 KINDS = ("code", "markdown", "raw")
 
-_PICTURES = ("image/png", "image/jpeg")
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 
@@ -35,7 +35,8 @@ def parse_notebook(text: str) -> Any:
     if len(cells) > MAX_CELLS:
         raise ValueError(f"it has {len(cells)} cells, more than the {MAX_CELLS} that are read")
     notebook = new_notebook([], {})
-    notebook.cells = [_cell(cell, number) for number, cell in enumerate(cells, start=1)]
+    pixels = Pixels()
+    notebook.cells = [_cell(cell, number, pixels) for number, cell in enumerate(cells, start=1)]
     return with_ids(notebook)
 
 
@@ -70,14 +71,14 @@ def _cells_of_old(content: dict[str, Any]) -> list[Any]:
     ]
 
 
-def _cell(cell: Any, number: int) -> Any:
+def _cell(cell: Any, number: int, pixels: Pixels) -> Any:
     """A cell with what grading reads of it."""
     kind = cell.get("cell_type") if isinstance(cell, dict) else None
     if kind not in KINDS:
         raise ValueError(f"its cell {number} is none of {', '.join(KINDS)}")
     made = unchecked_cell(kind, _text(cell.get("source"), number), _graded_name(cell.get("metadata")))
     made["id"] = cell.get("id")
-    if kind == "markdown" and (pictures := _pictures(cell.get("attachments"))):
+    if kind == "markdown" and (pictures := _pictures(cell.get("attachments"), pixels)):
         made["attachments"] = pictures
     return made
 
@@ -97,17 +98,11 @@ def _graded_name(metadata: Any) -> dict[str, Any]:
     return {"nbgrader": {"grade_id": name}} if isinstance(name, str) else {}
 
 
-def _pictures(attachments: Any) -> dict[str, Any]:
+def _pictures(attachments: Any, pixels: Pixels) -> dict[str, Any]:
     pictures = {}
     for name, bundle in attachments.items() if isinstance(attachments, dict) else []:
-        kept = {
-            kind: data
-            for kind, data in (bundle.items() if isinstance(bundle, dict) else [])
-            if kind in _PICTURES
-            and isinstance(data, str)
-            and data.isascii()
-            and (kind != "image/png" or picture(data) is not None)  # of a size that a browser can draw
-        }
+        parts = bundle.items() if isinstance(bundle, dict) else []
+        kept = {kind: data for kind, data in parts if kind in PICTURES and pixels.take(data, kind)}
         if kept and name.isprintable():
             pictures[name] = kept
     return pictures

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import html
 import re
+from types import SimpleNamespace
 from typing import Any
 
 import nh3
@@ -16,8 +17,10 @@ from nbconvert.preprocessors import Preprocessor
 from traitlets import Bool
 
 from course_lib.grading.feedback_page import TAGS
+from course_lib.grading.pictures import Pixels
+from course_lib.grading.plain import plain_text
 
-_PICTURE = re.compile(r"data:image/(?:png|jpeg);base64,[A-Za-z0-9+/=\s]*")
+_PICTURE = re.compile(r"data:(image/(?:png|jpeg));base64,(.*)", re.DOTALL)
 _NAMES = ("student", "last_name", "first_name", "filename")
 
 
@@ -44,17 +47,24 @@ def harmless(text: str) -> str:
 def _attribute(_: str, name: str, value: str) -> str | None:
     """An attribute as it may stay: pictures are those of the notebook itself, links lead to other pages."""
     if name == "src":
-        return value if _PICTURE.fullmatch(value) else None
+        found = _PICTURE.fullmatch(value)
+        return value if found and _page.pixels.take(found[2], found[1]) else None
     return None if name == "href" and value.strip().lower().startswith("data:") else value
 
 
+_page = SimpleNamespace(pixels=Pixels())  # of the page that is being made: one is made after another
+
+
 class HarmlessNames(Preprocessor):
-    """Names of people as text: the template takes them for HTML."""
+    """Names of people as text: the template takes them for HTML. And code as it runs, with no sign unseen."""
 
     enabled = Bool(True)
 
     def preprocess(self, nb: Any, resources: Any) -> tuple[Any, Any]:
-        """The notebook as it is, and resources with their names escaped."""
+        """The notebook without signs that hide or turn others, and resources with their names escaped."""
+        _page.pixels = Pixels()
+        for cell in nb.cells:
+            cell.source = plain_text(cell.source, len(cell.source))
         for name in _NAMES:
             if resources.get(name):
                 resources[name] = html.escape(str(resources[name]))

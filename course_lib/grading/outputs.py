@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from course_lib.grading.notebook import new_output
-from course_lib.grading.plain import picture, plain_line, plain_text
+from course_lib.grading.pictures import Pixels
+from course_lib.grading.plain import plain_line, plain_text
 
 MAX_CHARACTERS = 2**21  # of a notebook
 MAX_OUTPUTS = 1000
@@ -17,6 +18,7 @@ class Outputs:
 
     def __init__(self, characters: int = MAX_CHARACTERS) -> None:
         self._characters, self._outputs = characters, MAX_OUTPUTS * characters // MAX_CHARACTERS
+        self._pixels = Pixels()
 
     def checked(self, outputs: list[Any], count: int) -> list[Any]:
         """The outputs of a cell that have nbformat's form; whatever else came is left out."""
@@ -54,8 +56,8 @@ class Outputs:
         if not isinstance(data, dict):
             return {}
         shown = {"text/plain": self._text(data["text/plain"])} if "text/plain" in data else {}
-        image = picture(data.get("image/png"))
-        if image is not None and len(image) <= self._characters:
+        image = data.get("image/png")
+        if isinstance(image, str) and len(image) <= self._characters and self._pixels.take(image):
             self._characters -= len(image)
             shown["image/png"] = image
         return shown

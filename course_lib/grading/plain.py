@@ -1,12 +1,9 @@
-"""Text and pictures from the student's room, made harmless for terminals and pages."""
+"""Text from the student's room, made harmless for terminals and pages."""
 
 from __future__ import annotations
 
-import base64
-import binascii
 import builtins
 import re
-import struct
 
 # Sequences that move a terminal's cursor, change its colours or its title, and what is left of cut ones.
 _ESCAPES = re.compile(
@@ -17,8 +14,6 @@ _UNSHOWN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\U000e0000-\U000e007f\ud800-\udfff]"
 )
-_BASE64 = re.compile(r"[A-Za-z0-9+/\n]+={0,2}\n?", re.ASCII)
-_MAX_PIXELS = 25_000_000
 # Names beyond Python's own that say something to who reads them. Any other could carry what is to stay hidden.
 _ERRORS = {
     *(name for name, thing in vars(builtins).items() if isinstance(thing, type) and issubclass(thing, BaseException)),
@@ -47,20 +42,6 @@ def printable(text: str) -> str:
     """Somebody's words within a sentence: one line, not too long, with a sign for each that can't be shown."""
     line = "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text)
     return line if len(line) <= 200 else f"{line[:200]}…"
-
-
-def picture(data: object) -> str | None:
-    """A PNG in base64 of a size that a browser can draw; None for anything else."""
-    if not isinstance(data, str) or not _BASE64.fullmatch(data):
-        return None
-    try:
-        head = base64.b64decode(data.replace("\n", "")[:44], validate=True)
-    except binascii.Error:
-        return None
-    if len(head) < 24 or head[:8] != b"\x89PNG\r\n\x1a\n" or head[12:16] != b"IHDR":
-        return None
-    width, height = struct.unpack("!II", head[16:24])
-    return data if 0 < width * height <= _MAX_PIXELS else None
 
 
 def error_name(name: object) -> str:

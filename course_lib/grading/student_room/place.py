@@ -6,6 +6,7 @@ import sys
 from dataclasses import dataclass
 
 HOME = "/home/student"
+DEVICES = ("null", "zero", "full", "random", "urandom")  # that only give or take bytes
 
 
 @dataclass(frozen=True)

@@ -14,13 +14,13 @@ import struct
 import sys
 from functools import cache
 
-from .place import Limits, places_below_tmp
+from .place import DEVICES, Limits, places_below_tmp
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
 CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWIPC = 0x00020000, 0x04000000, 0x08000000
 CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET = 0x10000000, 0x20000000, 0x40000000
-MS_NOSUID, MS_NODEV, MS_BIND, MS_REC, MS_PRIVATE = 2, 4, 0x1000, 0x4000, 0x40000
+MS_RDONLY, MS_NOSUID, MS_NODEV, MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 1, 2, 4, 32, 0x1000, 0x4000, 0x40000
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS = 1, 4, 22, 38
 
 
@@ -85,6 +85,10 @@ def prepare() -> None:
     """In the warm parent: keeps processes of its uid from reading its memory, and makes once what each child needs."""
     if platform.machine() in _FORBIDDEN:
         _filter()
+    for device in DEVICES:  # the machine's own: their times would be the same for all children
+        _call(
+            "mount", None, f"/dev/{device}".encode(), None, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID, None
+        )
     _call("prctl", PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
@@ -119,7 +123,8 @@ def _map_to_itself(uid: int, gid: int) -> None:
 
 # What an exercise never needs and an escape would, what holds memory that no limit counts (rules of Landlock, contexts
 # of asynchronous reads), what moves a process to a neighbour's core or before others, and what two children can signal
-# to each other by (locks on files that both see, and who opens them): numbers by machine.
+# to each other by (locks on files that both see, who opens them and what of them was read; an address, which a socket
+# of a pair may take, also by an option): numbers by machine.
 _FORBIDDEN = {
     "x86_64": {
         "ptrace": 101, "process_vm_readv": 310, "process_vm_writev": 311, "mount": 165, "umount2": 166,
@@ -135,7 +140,8 @@ _FORBIDDEN = {
         "vmsplice": 278, "move_pages": 279, "migrate_pages": 256, "io_setup": 206, "landlock_create_ruleset": 444,
         "landlock_add_rule": 445, "landlock_restrict_self": 446, "fanotify_init": 300, "setpriority": 141,
         "ioprio_set": 251, "sched_setaffinity": 203, "sched_setscheduler": 144, "sched_setparam": 142,
-        "sched_setattr": 314, "flock": 73, "inotify_init": 253, "inotify_init1": 294,
+        "sched_setattr": 314, "flock": 73, "inotify_init": 253, "inotify_init1": 294, "bind": 49, "connect": 42,
+        "listen": 50, "accept": 43, "accept4": 288, "setsockopt": 54, "mincore": 27, "cachestat": 451,
     },
     "aarch64": {
         "ptrace": 117, "process_vm_readv": 270, "process_vm_writev": 271, "mount": 40, "umount2": 39,
@@ -151,7 +157,8 @@ _FORBIDDEN = {
         "vmsplice": 75, "move_pages": 239, "migrate_pages": 238, "io_setup": 0, "landlock_create_ruleset": 444,
         "landlock_add_rule": 445, "landlock_restrict_self": 446, "fanotify_init": 262, "setpriority": 140,
         "ioprio_set": 30, "sched_setaffinity": 122, "sched_setscheduler": 119, "sched_setparam": 118,
-        "sched_setattr": 274, "flock": 32, "inotify_init1": 26,
+        "sched_setattr": 274, "flock": 32, "inotify_init1": 26, "bind": 200, "connect": 203, "listen": 201,
+        "accept": 202, "accept4": 242, "setsockopt": 208, "mincore": 232, "cachestat": 451,
     },
 }  # fmt: skip
 # What is said to be done and is not: it keeps the disk busy that whoever grades writes to, or empties its cache.
@@ -178,10 +185,11 @@ _BY_ARGUMENT = {
     "fcntl": (1, _EQUAL, (*_LOCKS, _LEASE, _NOTICE)),
     "prctl": (0, _EQUAL, (_CORE_OF_ITS_OWN,)),
     "mmap": (3, _ANY_BIT, (_HUGE_PAGES,)),  # of what is kept for others
+    "socketpair": (0, _AT_LEAST, (2,)),  # all but AF_UNIX, 1
 }
 _LOOKED_AT = {
-    "x86_64": {"clone": 56, "prlimit64": 302, "fcntl": 72, "prctl": 157, "mmap": 9},
-    "aarch64": {"clone": 220, "prlimit64": 261, "fcntl": 25, "prctl": 167, "mmap": 222},
+    "x86_64": {"clone": 56, "prlimit64": 302, "fcntl": 72, "prctl": 157, "mmap": 9, "socketpair": 53},
+    "aarch64": {"clone": 220, "prlimit64": 261, "fcntl": 25, "prctl": 167, "mmap": 222, "socketpair": 199},
 }
 _AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _CLONE3 = 435
