@@ -19,8 +19,8 @@ from mini import hand_in, released_course
 import course_lib.grading.run as run
 from course_lib.course import Course
 from course_lib.grading import worker
+from course_lib.grading.files import write_whole
 from course_lib.grading.run import grade
-from course_lib.grading.whole import write_whole
 
 MUCH = "\nprint('x' * 100_000)"
 MOUNT = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--user", "--map-root-user", "--mount"]

@@ -196,7 +196,7 @@ def report(
 
     Distribution, difficulty and discrimination of each item, most frequent mistakes. It names nobody.
     """
-    from course_lib.grading.private_file import write_private
+    from course_lib.grading.files import write_private
     from course_lib.grading.report import require_writable
     from course_lib.people.forget import remember
     from course_lib.people.report_page import report_page

@@ -11,11 +11,11 @@ from typing import Any
 
 from course_lib.course import Course, CourseError
 from course_lib.grading.feedback_page import Mark, Marks, page
+from course_lib.grading.files import write_whole
 from course_lib.grading.gradebook import open_gradebook
 from course_lib.grading.intake import Missing, refusal, stage, submissions_in
 from course_lib.grading.lateness import recompute_penalties
 from course_lib.grading.notebook import read_notebook
-from course_lib.grading.whole import write_whole
 from course_lib.grading.workspace import Workspace, nbgrader_at_work, open_workspace, settings
 
 Progress = Callable[[int, int, str], None]

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
+
+from course_lib.course import CourseError
 
 
 def write_whole(path: Path, content: bytes, *, mode: int = 0o666) -> None:
@@ -21,5 +24,21 @@ def write_whole(path: Path, content: bytes, *, mode: int = 0o666) -> None:
     except OSError as error:
         error.filename = error.filename or str(path)  # a full disk does not say which file it had no room for
         raise
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def write_private(out: Path, write: Callable[[Path], object]) -> None:
+    """What holds marks or names: `write` fills a draft for its owner alone, which is put in the place of `out`.
+
+    CourseError where there can be no such file.
+    """
+    if out.is_dir() or not out.absolute().parent.is_dir():
+        raise CourseError(f"{out} can't be written: give a file in a folder that is there.")
+    draft = out.with_name(f".{out.name}.{os.getpid()}")
+    try:
+        draft.touch(mode=0o600)
+        write(draft)
+        os.replace(draft, out)
     finally:
         draft.unlink(missing_ok=True)

@@ -24,6 +24,7 @@ from traitlets import Unicode, default
 from course_lib.course import CourseError, read_course
 from course_lib.grading import lateness
 from course_lib.grading.feedback_page import Mark, Marks, page
+from course_lib.grading.gradebook import mark_of
 from course_lib.grading.intake import (
     Missing,
     Submission,
@@ -193,10 +194,7 @@ class FeedbackExporter(Exporter):
 def marks_of(gradebook: Any, problem_set: str, student: str) -> Marks:
     """The marks of a submission, in the order of the notebook, and the comments on it."""
     notebook = gradebook.find_submission_notebook(problem_set, problem_set, student)
-    items = {}
-    for grade in notebook.grades:
-        waits = grade.needs_manual_grade or (grade.auto_score is None and grade.manual_score is None)
-        items[grade.name] = Mark(None if waits else float(grade.score), float(grade.max_score))
+    items = {grade.name: Mark(mark_of(grade).final, float(grade.max_score)) for grade in notebook.grades}
     comments = {comment.name: comment.comment or "" for comment in notebook.comments}
     return Marks(items, comments, float(notebook.late_submission_penalty or 0.0))
 

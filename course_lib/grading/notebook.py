@@ -11,12 +11,12 @@ from typing import Any
 
 def read_notebook(path: Path) -> Any:
     """One of our own notebooks."""
-    return _nbformat().read(path, as_version=4)
+    return load_nbformat().read(path, as_version=4)
 
 
 def unpacked(text: str) -> Any:
     """The notebook that `packed` wrote."""
-    return _nbformat().from_dict(json.loads(text))
+    return load_nbformat().from_dict(json.loads(text))
 
 
 def packed(notebook: Any) -> str:
@@ -26,8 +26,8 @@ def packed(notebook: Any) -> str:
 
 def text_of(notebook: Any) -> str:
     """A notebook's file, as one text that ends in one newline."""
-    _nbformat().validate(notebook)
-    text: str = _nbformat().writes(notebook)
+    load_nbformat().validate(notebook)
+    text: str = load_nbformat().writes(notebook)
     return text.rstrip("\n") + "\n"
 
 
@@ -38,12 +38,14 @@ def write_notebook(notebook: Any, path: Path) -> None:
 
 def new_notebook(cells: list[Any], metadata: dict[str, Any]) -> Any:
     """A notebook in format 4.5, not looked at before it is written."""
-    return _nbformat().from_dict({"nbformat": 4, "nbformat_minor": 5, "metadata": metadata, "cells": cells})
+    return load_nbformat().from_dict(
+        {"nbformat": 4, "nbformat_minor": 5, "metadata": metadata, "cells": cells}
+    )
 
 
 def new_cell(kind: str, name: str, source: str, metadata: dict[str, Any]) -> Any:
     """A cell of `kind` "code" or "markdown" whose id is `name`."""
-    v4 = _nbformat().v4
+    v4 = load_nbformat().v4
     make = v4.new_code_cell if kind == "code" else v4.new_markdown_cell
     return make(id=name, source=source, metadata=metadata)
 
@@ -51,22 +53,18 @@ def new_cell(kind: str, name: str, source: str, metadata: dict[str, Any]) -> Any
 def unchecked_cell(kind: str, source: str, metadata: dict[str, Any]) -> Any:
     """A cell of `kind` "code", "markdown" or "raw", without an id, and not looked at."""
     run: dict[str, Any] = {"execution_count": None, "outputs": []} if kind == "code" else {}
-    return _nbformat().from_dict({"cell_type": kind, "metadata": metadata, "source": source, **run})
+    return load_nbformat().from_dict({"cell_type": kind, "metadata": metadata, "source": source, **run})
 
 
 def new_output(kind: str, **fields: Any) -> Any:
     """An output of a cell: "stream", "error", "display_data" or "execute_result"."""
     if kind in ("display_data", "execute_result"):
         fields.setdefault("metadata", {})
-    return _nbformat().from_dict({"output_type": kind, **fields})
+    return load_nbformat().from_dict({"output_type": kind, **fields})
 
 
 def load_nbformat() -> Any:
     """The module nbformat. Whatever else loads jsonschema starts a second sooner after this."""
-    return _nbformat()
-
-
-def _nbformat() -> Any:
     if "jsonschema" in sys.modules:
         return importlib.import_module("nbformat")  # untyped, and slow to load: here alone, and when used
     # jsonschema builds a grammar of IRIs when it is imported, for a second: no notebook asks for that check.

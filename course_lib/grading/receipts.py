@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from course_lib.grading.whole import write_whole
+from course_lib.grading.files import write_whole
 
 RECEIPT = "timestamp.txt"
 

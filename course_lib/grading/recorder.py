@@ -16,11 +16,11 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from course_lib.grading.files import write_whole
 from course_lib.grading.gradebook import NO_RESPONSE, Mark, Writing, mark_of, open_gradebook
 from course_lib.grading.intake import EXCHANGE_KEY, instant_of
 from course_lib.grading.receipts import RECEIPT, read_receipts
 from course_lib.grading.verdicts import Verdict
-from course_lib.grading.whole import write_whole
 from course_lib.grading.workspace import Workspace
 
 _READ_ONLY = 0o444  # as nbgrader leaves what it graded

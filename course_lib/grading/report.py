@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from course_lib.course import CourseError
-from course_lib.grading.private_file import write_private
+from course_lib.grading.files import write_private
 
 Status = Literal["graded", "needs_marking", "missing", "unreadable", "failed"]
 

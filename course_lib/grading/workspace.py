@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from course_lib.course import Course, CourseError
-from course_lib.grading.whole import write_whole
+from course_lib.grading.files import write_whole
 
 CODE_STUB = "raise NotImplementedError"
 TEXT_STUB = "✎"  # no prose: one gradebook serves notebooks of every language

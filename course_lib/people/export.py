@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Literal
 
 from course_lib.course import Course, CourseError
+from course_lib.grading.files import write_private
 from course_lib.grading.gradebook import gradebook_of
-from course_lib.grading.private_file import write_private
 from course_lib.people.forget import remember
 from course_lib.people.marks import ClassMarks, Marks, marks_in
 from course_lib.people.roster import Directory, Person, people_in

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Literal
 
 from course_lib.course import Course, CourseError
+from course_lib.grading.files import write_private
 from course_lib.grading.gradebook import gradebook_of
-from course_lib.grading.private_file import write_private
 from course_lib.grading.receipts import read_receipts
 from course_lib.people.forget import remember
 

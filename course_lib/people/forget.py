@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from course_lib.course import SETTINGS_FILE, Course, CourseError, without_people
+from course_lib.grading.files import write_whole
 from course_lib.grading.gradebook import open_gradebook
 from course_lib.grading.secret import secret_path
-from course_lib.grading.whole import write_whole
 from course_lib.grading.workspace import Workspace, open_workspace
 
 FOLDERS = ("submitted", "autograded", "feedback", "exports")
