@@ -15,9 +15,9 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 TEXTS = ("book/ko/*.md", "book/figures/*.js", "solutions/*/*", "course_lib/**/*.py")
-AFTER_A_CONSONANT = {*"은이을과", "으로"}
+AFTER_A_CONSONANT = {*"은이을과", "으로", "이다"}
 # The word, what closes code or emphasis around it, and a particle that no other syllable follows.
-WORD = re.compile(r"([A-Za-z]{2,})[`*\"']{0,2} ?([은는이가을를과와]|으로|로)(?![가-힣])")
+WORD = re.compile(r"([A-Za-z]{2,})[`*\"']{0,2} ?([은는이가을를과와다]|으로|로|이다)(?![가-힣])")
 
 
 def test_an_english_word_takes_one_kind_of_particle() -> None:
@@ -31,6 +31,7 @@ def test_contradictions_finds_a_word_that_is_read_in_two_ways() -> None:
     assert contradictions(["shape는 그대로입니다. mask가", "`shape` 은 바뀝니다. mask는"]) == {
         "shape": {"는", "은"}
     }
+    assert contradictions(["mask는 가린다. 이것도 mask이다."]) == {"mask": {"는", "이다"}}
     assert contradictions(["shape으로 broadcast됩니다. shape는, 그리고 model은 model로"]) == {
         "shape": {"으로", "는"}
     }
@@ -44,7 +45,7 @@ SPACED = re.compile(
     r"|인|일|이고|이면|이며|입니다|이다)(?=[\s,.:;)<]|$)"
 )
 # Between two sentences; a list, a formula or code may follow one.
-JOINED = re.compile(r"(?:니다|세요|니까): [^:.?\n<\"]*(?:니다|세요|니까)[.?]")
+JOINED = re.compile(r"[다요까]: [^:.?\n<\"]*[다요까][.?]")
 
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: f"{path.parent.name}-{path.name}")
@@ -67,6 +68,13 @@ def test_korean_is_spaced_and_joined_as_it_is_written(path: Path) -> None:
 )
 def test_spaced_and_joined_find_what_is_not_korean(text: str, wrong: bool) -> None:
     assert bool(SPACED.search(text) or JOINED.search(text)) is wrong
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.glob("book/ko/*.md")), ids=lambda path: path.stem)
+def test_the_copula_is_short_after_a_vowel(path: Path) -> None:
+    """수다 and not 수이다, as vector다; 차이다 is 차이 with the short one."""
+    found = re.finditer(r"(?!차이다)([가-힣])이다(?=[\s.,)|])", path.read_text(encoding="utf-8"))
+    assert [match[0] for match in found if (ord(match[1]) - ord("가")) % 28 == 0] == []
 
 
 def contradictions(texts: Iterable[str]) -> dict[str, set[str]]:

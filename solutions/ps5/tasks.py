@@ -2252,8 +2252,8 @@ TWO_SUBLAYERS = Written(
         "Attention은 볼 수 있는 위치들 사이에서 정보를 섞고 (QKᵀ → scale/mask → Softmax → AV), FFN은 위치마다 따로 "
         "features를 바꾼다 (up → activation 또는 gate → down). 그래서 Attention의 output은 Values의 가중합이고, FFN의 "
         "output은 한 token의 비선형 변환이다. dense한 vanilla 구조에서 d_ff = 4d이고 multiply-add 하나를 2 FLOPs로 세면, "
-        "parameters는 4d²와 8d², FLOPs는 8nd² + 4n²d와 16nd²이고, n = 2d에서 같아진다: 그 뒤로는 Attention이 n² 때문에 더 비싸다. "
-        "둘 다 residual stream에 더할 뿐 바꾸지 않는다: "
+        "parameters는 4d²와 8d², FLOPs는 8nd² + 4n²d와 16nd²이고, n = 2d에서 같아진다. 그 뒤로는 Attention이 n² 때문에 더 비싸다. "
+        "둘 다 residual stream에 더할 뿐 바꾸지 않는다. "
         "하나는 위치 사이의 통신을, 하나는 위치 안의 계산을 더한다. 통신만으로는 token을 새로 계산하지 못하고, 계산만으로는 "
         "다른 위치를 알지 못하므로 둘 다 필요하다. FFN이 읽는 stream에는 이미 Attention이 가져온 문맥이 들어 있을 수 있다.",
         "Attention mixes information between the positions that may be read (QKᵀ → scale/mask → Softmax → AV); the FFN "
@@ -2286,7 +2286,7 @@ THREE_CONTROLS = Written(
         "세 방법은 다른 자리에서 다른 것을 다스린다. √d_k scaling은 dot product 뒤에서, initialization에서 d_k에 비례하는 variance를 1로 "
         "맞춘다. 학습이 Q와 K의 norm을 키우는 것은 막지 못한다. QK norm은 dot product 앞에서 Query와 Key의 크기를 맞춘다. "
         "다만 학습되는 gain이 남아, logit의 한계를 그 gain이 정한다. Soft-cap은 dot product 뒤의 score를 cap · tanh(a / cap)으로 "
-        "[−cap, cap]에 넣는다. 순서는 지키지만 큰 score들의 차이와 gradient가 작아진다. 하나가 다른 하나를 대신하지 않는다: "
+        "[−cap, cap]에 넣는다. 순서는 지키지만 큰 score들의 차이와 gradient가 작아진다. 하나가 다른 하나를 대신하지 않는다. "
         "초기의 variance, vector의 크기, score의 범위는 서로 다른 문제다.",
         "The three act at different places on different things. Scaling by √d_k comes after the dot product and sets its "
         "variance, d_k at initialization, to 1; it can't keep training from making the norms of Q and K grow. QK norm "
