@@ -506,10 +506,23 @@ def test_grade_again_keeps_marks_given_by_hand(
     for again in (False, True):
         report = grade(course, "mini", only, tmp_path / "workspace", again=again)
         assert scores(report) == {"both": ("graded", [3.0, 2.5, 1.5])}
-    # another answer: the mark is shown to a person again
-    hand_in(course, tmp_path / "new", "both", double_solution=DOUBLE, why="On second thoughts.")
-    report = grade(course, "mini", tmp_path / "new", tmp_path / "workspace")
-    assert scores(report) == {"both": ("needs_marking", [3.0, 0.0, None])}
+    # other code and the same answer in words: the mark stands
+    [path] = (only / "both" / "mini").glob("*.ipynb")
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    words = next(
+        "".join(cell["source"])
+        for cell in cells
+        if cell["metadata"].get("nbgrader", {}).get("grade_id") == "why"
+    )
+    hand_in(course, tmp_path / "same", "both", double_solution=DOUBLE, why=words)
+    report = grade(course, "mini", tmp_path / "same", tmp_path / "workspace")
+    assert scores(report) == {"both": ("graded", [3.0, 0.0, 1.5])}
+    # another answer: the mark is shown to a person again, and stays so with the next submission
+    for turn, code in enumerate(("", MEAN)):
+        new = tmp_path / f"new-{turn}"
+        hand_in(course, new, "both", double_solution=DOUBLE, mean_solution=code, why="On second thoughts.")
+        report = grade(course, "mini", new, tmp_path / "workspace")
+        assert scores(report) == {"both": ("needs_marking", [3.0, 2.5 if code else 0.0, None])}
 
 
 STANDS = "; the marks are those of what was handed in before"

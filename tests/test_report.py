@@ -48,7 +48,8 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
         )
         for student, points in zip(students, DOUBLE, strict=True):
             said = {2: "→ that is three times", 1: "→ 입력이 바뀝니다"}.get(points, "fine")
-            row = ("mini", student, json.dumps({"double": said, "mean": said}))
+            other = said if points else "→ that is the sum"
+            row = ("mini", student, json.dumps({"double": said, "mean": other}))
             connection.cursor().execute("INSERT INTO course_graded VALUES (?, ?, ?)", row)
         connection.commit()
         connection.close()
@@ -85,6 +86,7 @@ def test_statistics_count_named_mistakes_by_their_hints(course: Course) -> None:
     found, _ = statistics_of(course, "mini")
     assert [(one.item, one.name, one.hint, one.count) for one in found.mistakes] == [
         ("double", "double_in_place", "the input changes", 2),
+        ("mean", "plain_sum", "that is the sum", 2),  # of those as frequent, the tasks take turns
         ("double", "triple", "that is three times", 2),
     ]
 

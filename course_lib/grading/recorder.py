@@ -121,9 +121,12 @@ class Recorder:
     def record(self, results: Iterable[Result]) -> dict[str, Entry]:
         """Writes notebooks and marks, in one transaction; returns what is kept of each student now."""
         results = list(results)
+        rows = self._rows([result.student for result in results])
+        same_words = {
+            result.student: self._same_words(result, rows.get(result.student)) for result in results
+        }
         for result in results:
             self._files.write(result)
-        rows = self._rows([result.student for result in results])
         kept = self._kept([result.student for result in results])
         writing = Writing(self._session)
         entries = {}
@@ -131,7 +134,8 @@ class Recorder:
             before = kept.get(result.student)
             same = before is not None and before.submission == result.submission
             row = rows.get(result.student) or self._new_row(result.student, writing)
-            entries[result.student] = self._record_one(result, row, writing, keep_marks=same)
+            standing = frozenset(self._items) if same else same_words[result.student]
+            entries[result.student] = self._record_one(result, row, writing, standing)
             writing.replace(
                 self._graded, _record_of(self.problem_set, result, entries[result.student]), before
             )
@@ -182,11 +186,27 @@ class Recorder:
         self._session.rollback()
         return found
 
-    def _record_one(self, result: Result, row: Any, writing: Writing, *, keep_marks: bool) -> Entry:
+    def _same_words(self, result: Result, row: Any) -> frozenset[str]:
+        """The answers in words that are, letter for letter, those that a person has marked."""
+        marked = {
+            name
+            for name, kind in self._items.items()
+            if row is not None
+            and kind != "code"
+            and (old := row.grades.get(self._cells[name])) is not None
+            and old.manual_score is not None
+        }
+        path = self.workspace.notebook("autograded", self.problem_set, result.student)
+        if not marked or not result.notebook or not path.is_file():
+            return frozenset()
+        before, now = words_of(path.read_text(encoding="utf-8")), words_of(result.notebook)
+        return frozenset(name for name in marked if name in now and now[name] == before.get(name))
+
+    def _record_one(self, result: Result, row: Any, writing: Writing, standing: frozenset[str]) -> Entry:
         marks = {}
         for name in self._items:
             old = row.grades.get(self._cells[name])
-            marks[name] = self._mark(name, result, mark_of(old) if old else None, keep=keep_marks)
+            marks[name] = self._mark(name, result, mark_of(old) if old else None, keep=name in standing)
             values = {"auto_score": marks[name].auto, "needs_manual_grade": marks[name].waits}
             writing.grade(row.notebook_id, self._cells[name], values, old)
         for name, cell in self._answers.items():
@@ -331,6 +351,13 @@ class _Files:
             os.link(source, target)
         except OSError:
             shutil.copyfile(source, target)
+
+
+def words_of(notebook: str) -> dict[str, tuple[Any, Any]]:
+    """The cells in words of an executed notebook by their ids: text, and pictures in it."""
+    cells = [cell for cell in json.loads(notebook)["cells"] if cell["cell_type"] == "markdown"]
+    named = [(cell["metadata"].get("nbgrader", {}).get("grade_id"), cell) for cell in cells]
+    return {name: ("".join(cell["source"]), cell.get("attachments")) for name, cell in named if name}
 
 
 def _entry(marks: Mapping[str, Mark], record: Any) -> Entry:

@@ -98,15 +98,23 @@ def _item(marks: ClassMarks, name: str) -> ItemStatistics:
 
 
 def _mistakes(bank: Bank, messages: list[dict[str, str]], language: str) -> tuple[Mistake, ...]:
-    """How often each named mistake was found, the most frequent first: its hint stands in the verdict."""
+    """How often each named mistake was found, the most frequent first: its hint stands in the verdict.
+
+    Of those as frequent the items take turns, so that a short list is not all of one item.
+    """
     found: Counter[tuple[str, str, str]] = Counter()
     for said in messages:
         for task in bank.tasks:
             for mistake in task.mistakes:
                 if any(hint in said.get(task.name, "") for hint in (mistake.hint.ko, mistake.hint.en)):
                     found[task.name, mistake.name, mistake.hint.in_language(language)] += 1
-    ordered = sorted(found.items(), key=lambda item: (-item[1], item[0]))
-    return tuple(Mistake(*key, count) for key, count in ordered)
+    items = [task.name for task in bank.tasks]
+    turns: Counter[tuple[str, int]] = Counter()
+    ordered = []
+    for key, count in sorted(found.items()):
+        turns[key[0], count] += 1
+        ordered.append((-count, turns[key[0], count], items.index(key[0]), key))
+    return tuple(Mistake(*key, -count) for count, _, _, key in sorted(ordered))
 
 
 def _messages(gradebook: Any, problem_set: str) -> list[dict[str, str]]:
