@@ -23,6 +23,7 @@ _ERRORS = {
 _TYPES = {
     *(name for name, thing in vars(builtins).items() if isinstance(thing, type) and name.islower()),
     "NoneType", "None", "function", "builtin_function_or_method", "module", "ndarray", "matrix", "Tensor", "generator",
+    *(f"ndarray(dtype={kind})" for kind in ("bytes", "complex64", "complex128", "datetime64", "object", "str", "void")),
 }  # fmt: skip
 
 

@@ -87,6 +87,10 @@ class Seat:
             raise error if isinstance(error, Lost) else Ended(str(error)) from error
         return Seat(ours, self._usage, self._limits, self._crowd)
 
+    def has_threads(self) -> bool:
+        """Whether the process has more than one thread, as far as that can be seen from outside."""
+        return self._usage is not None and self._usage.threads() > 1
+
     def ping(self, *, seconds: float) -> None:
         """Sees that it is there and waits for a question."""
         self._ask({"do": "put"}, [], seconds)

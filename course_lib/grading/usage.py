@@ -38,6 +38,10 @@ class Usage:
         with contextlib.suppress(OSError):
             signal.pidfd_send_signal(self._descriptor, signal.SIGKILL)
 
+    def threads(self) -> int:
+        """How many threads the first process has."""
+        return sum(_fields(self.first, "status", r"^Threads:\s*(\d+)$"))
+
     def resident(self) -> int:
         """Bytes in use now, each page divided by those who share it; with what is swapped out, and the kernel's own.
 
@@ -89,9 +93,12 @@ def _sockets(pid: int) -> int:
 
 def _bytes(pid: int, file: str, field: str) -> int:
     """The fields of this name in a file of /proc/PID; 0 where the process has ended, or may not be looked at."""
+    return sum(_fields(pid, file, _FIELD.format(field))) * 1024
+
+
+def _fields(pid: int, file: str, pattern: str) -> list[int]:
     try:
         with open(f"/proc/{pid}/{file}", encoding="ascii", errors="replace") as lines:
-            found = re.findall(_FIELD.format(field), lines.read(), re.MULTILINE)
+            return [int(found) for found in re.findall(pattern, lines.read(), re.MULTILINE)]
     except OSError:
-        return 0
-    return sum(map(int, found)) * 1024
+        return []

@@ -62,6 +62,7 @@ def _warm_up(modules: list[str]) -> Shell:
         shell.run(source)
     _reseed()
     _speak(shell)
+    sys.path.insert(0, "")  # as in Jupyter: what a cell wrote, others import
     shell.shell.reset(new_session=True)
     shell.left = MAX_OUTPUT
     gc.collect()
