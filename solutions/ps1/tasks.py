@@ -481,7 +481,7 @@ def draw_dead_row(rng):
 
 
 WEIGHT_PARTS = (
-    Part("rows", 2, Text("Query마다 Keys 위에서", "over the Keys of each Query"), draw_rows),
+    Part("rows", 2, Text("Query마다 Keys에 대해", "over the Keys of each Query"), draw_rows),
     Part("batches", 1, Text("batch 축", "batch axes"), draw_logit_batches),
     Part("large", 1, Text("±10000 근처의 logits", "logits around ±10000"), draw_large_logits),
     Part("dead_row", 1, Text("모두 가려진 row", "a row that is masked throughout"), draw_dead_row),

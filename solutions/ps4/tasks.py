@@ -1217,7 +1217,7 @@ CONTROLLED_WEIGHTS = Task(
                 ("(k**2).mean(dim=-1", "(k**2).mean(dim=-2"),
             ),
             Text(
-                "norm이 위치 축을 따라 계산되었습니다. Query와 Key마다 자기 d_k 개 위에서 구합니다 (dim=-1).",
+                "norm이 위치 축을 따라 계산되었습니다. Query와 Key마다 자기 d_k 개에 대해 구합니다 (dim=-1).",
                 "The norm runs over positions. Each Query and Key has its own, over its d_k numbers: dim=-1.",
             ),
             frozenset({"norm", "together", "zero"}),

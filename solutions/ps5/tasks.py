@@ -1411,7 +1411,7 @@ MIXTURE_OF_EXPERTS = Task(
                 ),
             ),
             Text(
-                "모든 expert 위의 Softmax에서 골랐을 뿐, 고른 것의 합이 1이 아닙니다. 고른 top_k 개 위에서 Softmax를 구하세요.",
+                "모든 expert에 대한 Softmax에서 골랐을 뿐, 고른 것의 합이 1이 아닙니다. 고른 top_k 개 사이에서 Softmax를 구하세요.",
                 "Softmax runs over all experts, so the chosen gates don't sum to 1. Take it over the top_k chosen.",
             ),
             ALL_BUT_DECIDED,
@@ -1954,7 +1954,7 @@ RESIDUAL_BLOCK = Task(
         Mistake(
             variant(residual_block, "norm_over_tokens", ("mean(axis=-1", "mean(axis=-2")),
             Text(
-                "norm이 tokens 축을 따라 계산되어 위치끼리 섞였습니다. token마다 자기 features 위에서 구합니다 (axis=-1).",
+                "norm이 tokens 축을 따라 계산되어 위치끼리 섞였습니다. token마다 자기 features에 대해 구합니다 (axis=-1).",
                 "The norm runs over the tokens and mixes positions. Each token has its own, over its features: axis=-1.",
             ),
             everywhere(STREAM_PARTS),
@@ -1983,7 +1983,7 @@ RESIDUAL_BLOCK = Task(
         Mistake(
             variant(residual_block, "norm_of_all_tokens", ("mean(axis=-1, keepdims=True)", "mean()")),
             Text(
-                "평균을 모든 tokens 위에서 구했습니다. token 하나의 features 위에서 구합니다: axis=-1.",
+                "평균을 모든 tokens에 대해 구했습니다. token 하나의 features에 대해 구합니다: axis=-1.",
                 "The mean runs over all tokens. It runs over the features of one token: axis=-1.",
             ),
             everywhere(STREAM_PARTS),
