@@ -209,7 +209,8 @@ def rotary(
     """RoPE(x): each pair of features turned by the angle p base^(-2i/d), p the position and i the pair, from 0.
     Positions enter the dot product of a turned Query and a turned Key through their difference alone.
 
-    Returns the shape (..., n, d) and dtype of x; angles are in radians, computed in at least float32.
+    Returns the shape (..., n, d) and dtype of x; angles are in radians, computed in at least float32, which knows
+    them to about 1e-7 p.
     positions: p, broadcast to (..., n); by default 0 to n-1.
     interleaved: a pair is (0, 1), (2, 3), ..., or if False (0, d/2), (1, d/2 + 1), ...
     Errors: ValueError for an odd d, positions that don't broadcast, a base that is not positive.

@@ -38,11 +38,6 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
     return released_course(tmp_path_factory.mktemp("course"))
 
 
-@pytest.fixture(scope="module")
-def released(course: Course) -> Any:
-    return read_notebook(course.released("mini"))
-
-
 @pytest.fixture
 def submitted(tmp_path: Path) -> Path:
     return tmp_path / "handed-in"

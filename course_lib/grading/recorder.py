@@ -11,9 +11,8 @@ import os
 import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 from course_lib.grading.files import write_whole
@@ -186,7 +185,7 @@ class Recorder:
         self._session.rollback()
         return found
 
-    def _same_words(self, result: Result, row: Any) -> frozenset[str]:
+    def _same_words(self, result: Result, row: _Row | None) -> frozenset[str]:
         """The answers in words that are, letter for letter, those that a person has marked."""
         marked = {
             name
@@ -202,7 +201,7 @@ class Recorder:
         before, now = words_of(path.read_text(encoding="utf-8")), words_of(result.notebook)
         return frozenset(name for name in marked if name in now and now[name] == before.get(name))
 
-    def _record_one(self, result: Result, row: Any, writing: Writing, standing: frozenset[str]) -> Entry:
+    def _record_one(self, result: Result, row: _Row, writing: Writing, standing: frozenset[str]) -> Entry:
         marks = {}
         for name in self._items:
             old = row.grades.get(self._cells[name])
@@ -230,7 +229,7 @@ class Recorder:
         return Mark(auto, manual, extra, waits)
 
     def _record_time(
-        self, student: str, time: datetime | None, row: Any, marks: Iterable[Mark], writing: Writing
+        self, student: str, time: datetime | None, row: _Row, marks: Iterable[Mark], writing: Writing
     ) -> None:
         seconds = self._seconds_late(time, row.extension)
         score = sum(mark.score for mark in marks)
@@ -240,20 +239,17 @@ class Recorder:
         if penalty != row.penalty:
             writing.update("SubmittedNotebook", {"id": row.notebook_id, "late_submission_penalty": penalty})
 
-    def _seconds_late(self, time: datetime | None, extension: Any) -> float:
+    def _seconds_late(self, time: datetime | None, extension: timedelta | None) -> float:
         if time is None or self._duedate is None:
             return 0.0
         due = self._duedate + extension if extension is not None else self._duedate
         return max(0.0, float((time - due).total_seconds()))
 
-    def _new_row(self, student: str, writing: Writing) -> Any:
+    def _new_row(self, student: str, writing: Writing) -> _Row:
         """The rows of a student who handed in for the first time, without marks yet."""
         from nbgrader.api import new_uuid
 
-        row = SimpleNamespace(
-            submission_id=new_uuid(), notebook_id=new_uuid(), timestamp=None, penalty=None,
-            extension=self._extensions.get(student), grades={}, comments={},
-        )  # fmt: skip
+        row = _Row(new_uuid(), new_uuid(), extension=self._extensions.get(student))
         writing.student(student)
         writing.insert(
             "SubmittedAssignment",
@@ -270,35 +266,26 @@ class Recorder:
         )
         return row
 
-    def _rows(self, students: list[str]) -> dict[str, Any]:
+    def _rows(self, students: list[str]) -> dict[str, _Row]:
         """What the gradebook holds of these students, by id."""
         from nbgrader import api
         from sqlalchemy import select
 
         submission, notebook = api.SubmittedAssignment.__table__.c, api.SubmittedNotebook.__table__.c
         query = select(
-            submission.student_id, submission.id, submission.timestamp, submission.extension,
-            notebook.id, notebook.late_submission_penalty,
+            submission.student_id, submission.id, notebook.id, submission.timestamp, submission.extension,
+            notebook.late_submission_penalty,
         ).where(
             notebook.assignment_id == submission.id,
             notebook.notebook_id == self._notebook_id,
             submission.assignment_id == self._assignment_id,
             submission.student_id.in_(students),
         )  # fmt: skip
-        rows: dict[str, Any] = {}
-        of_notebook = {}
-        for student, submission_id, timestamp, extension, notebook_id, penalty in self._session.execute(
-            query
-        ):
-            rows[student] = of_notebook[notebook_id] = SimpleNamespace(
-                submission_id=submission_id, notebook_id=notebook_id, timestamp=timestamp, extension=extension,
-                penalty=penalty, grades={}, comments={},
-            )  # fmt: skip
-        grade, comment = api.Grade.__table__, api.Comment.__table__
-        for row in self._session.execute(select(grade).where(grade.c.notebook_id.in_(list(of_notebook)))):
-            of_notebook[row.notebook_id].grades[row.cell_id] = row
-        for row in self._session.execute(select(comment).where(comment.c.notebook_id.in_(list(of_notebook)))):
-            of_notebook[row.notebook_id].comments[row.cell_id] = row
+        rows = {student: _Row(*of_student) for student, *of_student in self._session.execute(query)}
+        of_notebook = {row.notebook_id: row for row in rows.values()}
+        for table, kind in ((api.Grade.__table__, "grades"), (api.Comment.__table__, "comments")):
+            for one in self._session.execute(select(table).where(table.c.notebook_id.in_(list(of_notebook)))):
+                getattr(of_notebook[one.notebook_id], kind)[one.cell_id] = one
         return rows
 
     def _kept(self, students: list[str]) -> dict[str, Any]:
@@ -307,6 +294,19 @@ class Recorder:
         table = self._graded.c
         query = select(self._graded).where(table.problem_set == self.problem_set, table.student.in_(students))
         return {row.student: row for row in self._session.execute(query)}
+
+
+@dataclass(frozen=True)
+class _Row:
+    """What the gradebook holds of one submission: its keys there, its time, and the rows of its cells, by cell."""
+
+    submission_id: str
+    notebook_id: str
+    timestamp: datetime | None = None
+    extension: timedelta | None = None
+    penalty: float | None = None
+    grades: dict[str, Any] = field(default_factory=dict)
+    comments: dict[str, Any] = field(default_factory=dict)
 
 
 class _Files:
