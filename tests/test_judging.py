@@ -100,6 +100,21 @@ def test_judge_names_no_mistake_by_an_error_alone_where_it_would_lose_more():
         assert judge(task, wrong).mistakes == ["always"]
 
 
+def test_judge_names_no_mistake_by_an_error_where_what_it_would_earn_is_an_error_too():
+    """What fails in every part comes of something else than a mistake that fails in one."""
+
+    def fails(x):
+        raise ValueError("operands could not be broadcast")
+
+    task = three_parts(late=lambda x: 2 * x)
+    *others, last = task.cases
+    error = Outcome(error="ValueError", message="operands could not be broadcast")
+    task = dataclasses.replace(task, cases=(*others, dataclasses.replace(last, mistakes={"late": error})))
+    assert judge(task, lambda x: fails(x) if x[0, 0] == 3 else 2 * x).mistakes == ["late"]
+    assert judge(task, lambda x: fails(x) if x[0, 0] == 3 else 7 * x).mistakes == ["late"]
+    assert judge(task, fails).mistakes == []
+
+
 def test_judge_names_no_mistake_that_another_part_contradicts():
     """Where plus is 1, it is three times by chance; where it is not, it is something else."""
     assert judge(TASK, lambda x, plus=0: 3 * x + 1 if plus else 5 * x).mistakes == []

@@ -11,8 +11,10 @@ AXIS_LOST = Text(
     "and see that no * stands where @ should.",
 )
 COMPARED_AS_A_WHOLE = Text(
-    "Python의 max와 min은 배열을 통째로 비교하려고 합니다. 원소마다 고르는 것은 np.maximum과 np.minimum입니다.",
-    "Python's max and min compare arrays as a whole. np.maximum and np.minimum go entry by entry.",
+    "if와 Python의 max, min은 배열을 통째로 비교하려고 합니다. 원소마다 고르는 것은 np.where, np.maximum, "
+    "np.minimum입니다.",
+    "An if, and Python's max and min, compare arrays as a whole. np.where, np.maximum and np.minimum go entry by "
+    "entry.",
 )
 DIM_LOST = Text(
     "any, 합, 평균을 구한 축이 사라져 원래 tensor와 축이 어긋났습니다. keepdim=True를 주면 크기 1인 축으로 남습니다.",
@@ -28,8 +30,8 @@ DIVIDED_BY_SCALE = Text(
     "The scores are divided by the scale. A scale multiplies, as 1/√d_k does.",
 )
 EXPONENTIAL_OVERFLOWS = Text(
-    "row의 최댓값을 빼지 않아 exp가 넘치거나 모두 0이 되었습니다.",
-    "Without the row's maximum subtracted, exp overflows or vanishes.",
+    "볼 수 있는 Keys의 최댓값을 row마다 빼지 않아 exp가 넘치거나 모두 0이 되었습니다.",
+    "Without the maximum of the row's allowed Keys subtracted, exp overflows or vanishes.",
 )
 EXPONENTIAL_OVERFLOWS_IN_TORCH = Text(
     "row의 최댓값을 빼지 않아 exp가 넘치거나 모두 0이 되었습니다. torch.softmax는 스스로 뺍니다.",

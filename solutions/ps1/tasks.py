@@ -192,6 +192,26 @@ SCORES = Task(
             ),
             frozenset({"batches"}),
         ),
+        Mistake(
+            variant(
+                scores,
+                "reshaped_for_transposed",
+                ("np.swapaxes(k, -1, -2)", "k.reshape(*k.shape[:-2], k.shape[-1], k.shape[-2])"),
+            ),
+            Text(
+                "reshape는 축을 바꾸지 않고 수를 차례로 다시 나눌 뿐이라, 한 Key의 수가 흩어집니다. np.swapaxes(k, -1, -2)로 축을 바꾸세요.",
+                "reshape doesn't move axes: it deals the same numbers out anew, and a Key's are scattered. Move the axes with np.swapaxes(k, -1, -2).",
+            ),
+            everywhere(SCORE_PARTS),
+        ),
+        Mistake(
+            variant(scores, "axes_of_one_batch", ("np.swapaxes(k, -1, -2)", "np.transpose(k, (0, 2, 1))")),
+            Text(
+                "transpose(0, 2, 1)은 축이 꼭 셋일 때만 맞습니다. 축이 몇 개든 맞게 뒤에서 세세요: np.swapaxes(k, -1, -2).",
+                "transpose(0, 2, 1) fits three axes only. Count from the end, which fits any number: np.swapaxes(k, -1, -2).",
+            ),
+            frozenset({"two_lengths", "large"}),
+        ),
     ),
     right_answers=(
         scores_by_einsum,
@@ -472,7 +492,12 @@ def draw_large_logits(rng):
     # Whole numbers: their differences are exact in float32, so that only an overflow can go wrong.
     rows = rng.integers(-3, 4, (5, 7)).astype(float)
     rows[:, 0] = 4.0
-    return [{"logits": rows + 1e4 * np.array([[1.0], [-1.0], [0.5], [-0.5], [0.0]])}]
+    # The first and the mean of a row lie far below its largest.
+    mixed = rows + 1e4 * np.array([-1.0, 1.0, 0.0, 0.0, 1.0, 1.0, 0.0])
+    return [
+        {"logits": rows + 1e4 * np.array([[1.0], [-1.0], [0.5], [-0.5], [0.0]])},
+        {"logits": rng.permuted(mixed, axis=0)},
+    ]
 
 
 def draw_dead_row(rng):
@@ -485,6 +510,13 @@ WEIGHT_PARTS = (
     Part("batches", 1, Text("batch 축", "batch axes"), draw_logit_batches),
     Part("large", 1, Text("±10000 근처의 logits", "logits around ±10000"), draw_large_logits),
     Part("dead_row", 1, Text("모두 가려진 row", "a row that is masked throughout"), draw_dead_row),
+)
+
+
+NOT_THE_MAXIMUM_SUBTRACTED = Text(
+    "row의 최댓값이 아닌 수(첫 logit이나 평균)를 뺐습니다. 한 row 안의 차이가 크면 exp가 넘칩니다. 최댓값을 빼세요.",
+    "Something else than the row's maximum is subtracted (its first logit, or the mean). Where a row spreads far, exp overflows: "
+    "subtract the maximum.",
 )
 
 
@@ -712,6 +744,22 @@ SOFTMAX = Task(
                 "throughout. Subtract each row's own maximum, and look for rows whose sum is 0.",
             ),
             frozenset({"large", "dead_row"}),
+        ),
+        Mistake(
+            variant(
+                softmax, "first_logit_subtracted", ("logits.max(axis=-1, keepdims=True)", "logits[..., :1]")
+            ),
+            NOT_THE_MAXIMUM_SUBTRACTED,
+            frozenset({"large"}),
+        ),
+        Mistake(
+            variant(
+                softmax,
+                "mean_subtracted",
+                ("logits.max(axis=-1, keepdims=True)", "logits.mean(axis=-1, keepdims=True)"),
+            ),
+            NOT_THE_MAXIMUM_SUBTRACTED,
+            frozenset({"large"}),
         ),
     ),
     right_answers=(softmax_by_loops, softmax_by_logsumexp, softmax_mended, softmax_in_torch),
@@ -1334,6 +1382,21 @@ ATTENTION_MASK = Task(
                 "The Query axis is 1 long. Without causal, too, the shape is (batch, n_q, n_k): np.broadcast_to or np.repeat.",
             ),
             frozenset({"padding", "empty"}),
+        ),
+        Mistake(
+            variant(
+                attention_mask,
+                "queries_of_padding_hidden",
+                (
+                    "keys < lengths[:, None, None]",
+                    "(keys < lengths[:, None, None]) & (queries[:, None] < lengths[:, None, None])",
+                ),
+            ),
+            Text(
+                "길이를 넘는 Query까지 가렸습니다. 길이는 Key만 가립니다. padding인 Query의 row도 다른 row와 같습니다.",
+                "Queries beyond the length are hidden as well. A length hides Keys alone: the row of a Query that is padding is like any other.",
+            ),
+            frozenset({"padding", "causal", "both"}),
         ),
     ),
     right_answers=(mask_by_loops, mask_by_tril, mask_from_lists, mask_in_torch),

@@ -7,6 +7,8 @@ from course_lib.grading.bank import Bank, Mistake, Part, Task, Written, everywhe
 from course_lib.grading.draws import random_mask
 from course_lib.grading.hints import (
     AXIS_LOST,
+    COMPARED_AS_A_WHOLE,
+    DIVIDED_BY_SCALE,
     EXPONENTIAL_OVERFLOWS,
     HALF_PRECISION,
     MASK_INVERTED,
@@ -690,6 +692,26 @@ UNIT_SCALE = Task(
             SET_BY_INDEX,
             frozenset({"spread", "means"}),
         ),
+        Mistake(
+            variant(unit_scale, "zero_for_a_constant", ("np.nan", "0.0")),
+            Text(
+                "0을 곱해도 variance는 1이 아니라 0입니다. 어떤 수도 답이 아니므로 np.nan을 두세요.",
+                "Multiplying by 0 gives the variance 0, not 1. No number is the answer: put np.nan.",
+            ),
+            frozenset({"constant"}),
+        ),
+        Mistake(
+            variant(
+                unit_scale,
+                "asked_of_an_array",
+                (
+                    "    varies = variance > 0\n",
+                    "    if variance == 0:\n        return np.nan\n    varies = variance > 0\n",
+                ),
+            ),
+            COMPARED_AS_A_WHOLE,
+            frozenset({"batches", "constant"}),
+        ),
     ),
     right_answers=(
         scale_by_second_moments,
@@ -1001,6 +1023,43 @@ SOFTMAX_JACOBIAN = Task(
             AXIS_LOST,
             SEVERAL_ROWS,
         ),
+        Mistake(
+            variant(
+                softmax_jacobian,
+                "sign_reversed",
+                ("(identity - weights[..., None, :])", "(weights[..., None, :] - identity)"),
+            ),
+            Text(
+                "부호가 반대입니다. 자기 score가 커지면 weight도 커지므로 대각선은 0보다 작지 않습니다: δ_ij − p_j.",
+                "The sign is reversed. A weight grows with its own score, so the diagonal is never below 0: δ_ij − p_j.",
+            ),
+            everywhere(JACOBIAN_PARTS),
+        ),
+        Mistake(
+            variant(
+                softmax_jacobian,
+                "divided_by_the_scale",
+                ("logits = scale * scores", "logits = scores / scale"),
+                ("return scale *", "return 1 / scale *"),
+            ),
+            DIVIDED_BY_SCALE,
+            frozenset({"scale"}),
+        ),
+        Mistake(
+            variant(
+                softmax_jacobian,
+                "first_factor_missing",
+                (
+                    "weights[..., :, None] * (identity - weights[..., None, :])",
+                    "(identity - weights[..., :, None] * weights[..., None, :])",
+                ),
+            ),
+            Text(
+                "δ_ij에 p_i를 곱하지 않았습니다. p_i (δ_ij − p_j)에서 p_i는 두 항에 모두 곱해집니다.",
+                "δ_ij is not multiplied by p_i. In p_i (δ_ij − p_j), p_i multiplies both terms.",
+            ),
+            everywhere(JACOBIAN_PARTS),
+        ),
     ),
     right_answers=(
         jacobian_by_loops,
@@ -1059,7 +1118,7 @@ ENTROPY_PARTS = (
     Part("masked", 1, Text("mask", "a mask"), draw_entropy_masks),
     Part("dead_row", 1, Text("모두 가려진 row", "a row that is masked throughout"), draw_entropy_dead_row),
     Part("saturated", 1, Text("scale 10000: 포화", "scale 10000: saturation"), draw_saturated),
-    Part("uniform", 1, Text("scale 0: 고른 weights", "scale 0: uniform weights"), draw_no_scale),
+    Part("uniform", 1, Text("scale 0: 모두 같은 weights", "scale 0: uniform weights"), draw_no_scale),
 )
 WITH_MASK = frozenset({"masked", "dead_row", "uniform"})
 
@@ -1760,6 +1819,18 @@ SCALE_FOR_WEIGHT = Task(
             ),
             AXIS_LOST,
             MANY_QUERIES,
+        ),
+        Mistake(
+            variant(
+                scale_for_weight,
+                "asked_of_an_array",
+                (
+                    "        low, high = np.where(too_even, middle, low), np.where(too_even, high, middle)\n",
+                    "        if too_even:\n            low = middle\n        else:\n            high = middle\n",
+                ),
+            ),
+            COMPARED_AS_A_WHOLE,
+            frozenset({"batches", "masked", "limits", "far"}),
         ),
     ),
     right_answers=(

@@ -58,6 +58,7 @@ def draw_broken_values(rng):
     weights[:, [nobody, infinite]] = 0.0
     weights[:3, somebody], weights[3:, somebody] = 0.0, 0.5
     weights[rng.integers(3)] = 0.0
+    weights[rng.integers(3, 5), somebody] = 1e-12
     v[nobody], v[infinite], v[somebody] = np.nan, np.inf, np.nan
     return [{"weights": weights, "v": v}]
 
@@ -274,6 +275,29 @@ CONTRIBUTIONS = Task(
                 "입력 v의 NaN을 제자리에서 지웠습니다. 입력은 그대로 두고, 결과에서 weight가 0인 자리만 0으로 두세요.",
                 "NaN is removed from the input v itself. Leave the input as it is; in the result, put 0 where the weight "
                 "is 0.",
+            ),
+            frozenset({"masked"}),
+        ),
+        Mistake(
+            variant(contributions, "small_taken_for_zero", ("shares == 0", "np.isclose(shares, 0)")),
+            Text(
+                "아주 작은 weight를 0으로 보았습니다 (np.isclose). 0이 아닌 weight로 읽는 Value의 NaN은 나타나야 합니다. == 0으로 물어보세요.",
+                "A very small weight is taken for 0 (np.isclose). A Value that is read with any other weight shows its NaN: ask == 0.",
+            ),
+            frozenset({"masked"}),
+        ),
+        Mistake(
+            variant(
+                contributions,
+                "only_unread_values_replaced",
+                (
+                    "np.where(shares == 0, 0.0, shares * v[..., None, :, :])",
+                    "shares * np.where((weights != 0).any(axis=-2)[..., None], v, 0.0)[..., None, :, :]",
+                ),
+            ),
+            Text(
+                "아무도 읽지 않는 Value만 0으로 바꾸었습니다. 다른 Query가 읽는 Value의 NaN도, weight가 0인 Query의 기여에는 나타나지 않아야 합니다.",
+                "Only Values that nobody reads are replaced. NaN in a Value that others read must not show in the contribution to a Query whose weight is 0, either.",
             ),
             frozenset({"masked"}),
         ),
@@ -1755,6 +1779,18 @@ LOST_NUMBERS = Task(
                 "The rank is subtracted once. Each of the d_v columns of V becomes known in rank numbers: (n_k − rank) · d_v.",
             ),
             everywhere(LOST_PARTS),
+        ),
+        Mistake(
+            variant(
+                lost_numbers,
+                "summed_over_the_batch",
+                ("(weights.shape[-1] - rank) * d_v", "np.sum((weights.shape[-1] - rank) * d_v)"),
+            ),
+            Text(
+                "batch를 모두 더했습니다. 결과는 batch마다 수 하나, (...)입니다.",
+                "All of the batch is added up. The result is one number for each entry: (...).",
+            ),
+            frozenset({"batches"}),
         ),
     ),
     right_answers=(

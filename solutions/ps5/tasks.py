@@ -13,6 +13,7 @@ from course_lib.grading.hints import (
     EXPONENTIAL_OVERFLOWS,
     HALF_PRECISION,
     NOT_SCALED,
+    SCALED_BY_D_V,
     SOFTMAX_OVER_QUERIES,
     TRUTH_OF_AN_ARRAY,
 )
@@ -620,6 +621,36 @@ BREAK_EVEN = Task(
             COMPARED_AS_A_WHOLE,
             everywhere(RATIO_PARTS),
         ),
+        Mistake(
+            variant(
+                break_even,
+                "nan_where_there_is_none",
+                (
+                    "np.maximum((feed_forward - projections) / (2 * heads * d_k), 0.0)",
+                    "np.where(feed_forward < projections, np.nan, (feed_forward - projections) / (2 * heads * d_k))",
+                ),
+            ),
+            Text(
+                "그런 길이가 없는 자리에 NaN을 두었습니다. 과제는 0을 바랍니다.",
+                "NaN stands where there is no such length. The task wants 0.",
+            ),
+            frozenset({"none"}),
+        ),
+        Mistake(
+            variant(
+                break_even,
+                "rounded",
+                (
+                    "np.maximum((feed_forward - projections) / (2 * heads * d_k), 0.0)",
+                    "np.rint(np.maximum((feed_forward - projections) / (2 * heads * d_k), 0.0))",
+                ),
+            ),
+            Text(
+                "길이를 반올림했습니다. 두 식이 같아지는 지점 자체를 실수로 돌려주세요.",
+                "The length is rounded. Return the very point at which the two are equal, a real number.",
+            ),
+            frozenset({"widths", "gated"}),
+        ),
     ),
     right_answers=(
         break_even_by_bisection,
@@ -1169,8 +1200,8 @@ SWIGLU = Task(
         Mistake(
             variant(swiglu, "weights_transposed", ("(x @ w_up)) @ w_down", "(x @ w_up)) @ w_down.T")),
             Text(
-                "W_down을 뒤집었습니다. 여기서 행렬은 오른쪽에 서고 (d_ff, d_out)입니다.",
-                "W_down is transposed. Matrices stand to the right here: it is (d_ff, d_out).",
+                "행렬 곱 안쪽의 두 축이 어긋납니다. 행렬을 transpose했거나 (.T), 원소별로 곱할 자리에 @ 를 쓰지 않았는지 보세요. W_down은 (d_ff, d_out)입니다.",
+                "The inner axes of a matrix product don't line up. See that no matrix is transposed (.T) and no @ stands where * should: W_down is (d_ff, d_out).",
             ),
             everywhere(SWIGLU_PARTS),
         ),
@@ -2236,6 +2267,23 @@ RESIDUAL_BLOCK = Task(
                 "Padding is merely turned into tokens of 0. Both updates are 0 there, and the last stream holds the original x.",
             ),
             frozenset({"padding", "empty"}),
+        ),
+        Mistake(
+            variant(
+                residual_block,
+                "attention_reads_the_stream",
+                ("    read = norm(stream)\n", "    read = stream\n"),
+            ),
+            Text(
+                "Attention 앞의 norm이 빠졌습니다. sublayer마다 하나씩 있습니다.",
+                "The norm before Attention is missing. Each sublayer has one.",
+            ),
+            everywhere(STREAM_PARTS),
+        ),
+        Mistake(
+            variant(residual_block, "scaled_by_d_v", ("w_k.shape[-1]", "w_v.shape[-1]")),
+            SCALED_BY_D_V,
+            everywhere(STREAM_PARTS),
         ),
     ),
     right_answers=(block_by_loops, block_as_a_class, block_of_tokens_alone, block_in_torch),

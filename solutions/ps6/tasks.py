@@ -160,8 +160,8 @@ MERGE = Task(
         Mistake(
             compared_by_if,
             Text(
-                "if는 배열 전체에 대해 한 번만 물을 수 있습니다. 자리마다 큰 쪽을 고르는 것은 np.maximum과 np.where입니다.",
-                "An if asks once for the whole array, which has no answer. np.maximum and np.where choose place by place.",
+                "if와 Python의 max는 배열 전체를 한 번만 견줄 수 있습니다. 자리마다 큰 쪽을 고르는 것은 np.maximum과 np.where입니다.",
+                "An if, or Python's max, compares whole arrays once, which has no answer. np.maximum and np.where choose place by place.",
             ),
             everywhere(MERGE_PARTS),
         ),
@@ -313,6 +313,30 @@ MERGE = Task(
                 "The input first is changed in place. Compute into a new array.",
             ),
             everywhere(MERGE_PARTS),
+        ),
+        Mistake(
+            variant(
+                merge,
+                "zero_for_the_maximum_of_nothing",
+                ("np.stack([highest, total], axis=-1)", "np.stack([subtracted, total], axis=-1)"),
+            ),
+            Text(
+                "빼려고 0으로 바꾼 값을 최댓값으로 돌려주었습니다. 볼 Key가 없으면 최댓값은 −∞입니다.",
+                "The 0 that was put there for subtracting comes back as the maximum. Without a Key the maximum is −∞.",
+            ),
+            frozenset({"empty"}),
+        ),
+        Mistake(
+            variant(
+                merge,
+                "nan_and_infinity_replaced",
+                ("np.stack([highest, total], axis=-1)", "np.nan_to_num(np.stack([highest, total], axis=-1))"),
+            ),
+            Text(
+                "np.nan_to_num은 NaN만이 아니라 −∞도 유한한 수로 바꿉니다. 볼 Key가 없으면 최댓값은 −∞입니다.",
+                "np.nan_to_num turns −∞ into a number, too, not NaN alone. Without a Key the maximum is −∞.",
+            ),
+            frozenset({"empty"}),
         ),
     ),
     right_answers=(merge_by_loops, merge_by_sorting, merge_by_logsumexp, merge_stacked, merge_in_torch),
@@ -689,6 +713,14 @@ RUNNING_STATES = Task(
                 "reshape works only where block_size divides n_k. The last block may be shorter: cut with slices.",
             ),
             frozenset({"ragged", "batches", "masked", "high"}),
+        ),
+        Mistake(
+            variant(running_states, "blocks_last", ("axis=-2)", "axis=-1)")),
+            Text(
+                "blocks를 마지막 축에 쌓았습니다. 마지막 축은 두 수 (m, Z)입니다: np.stack(states, axis=-2).",
+                "The blocks are stacked along the last axis, which belongs to the two numbers (m, Z): np.stack(states, axis=-2).",
+            ),
+            everywhere(STATE_PARTS),
         ),
     ),
     right_answers=(
