@@ -5,6 +5,7 @@ import json
 import random
 import shutil
 import struct
+import tracemalloc
 import unicodedata
 import zipfile
 from collections.abc import Callable
@@ -290,6 +291,22 @@ def test_collect_refuses_names_and_kinds_that_reach_out(
 def test_collect_refuses_what_is_encrypted(course: Course, collect: Collect) -> None:
     done = collect(content=encrypted(zip_bytes(("onestudent_101_9001_mini.ipynb", b"one"))))
     assert done.refused == (("onestudent_101_9001_mini.ipynb", "it is encrypted"),)
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_collect_refuses_what_unpacks_to_gigabytes_at_once(
+    course: Course, collect: Collect, method: int
+) -> None:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", method) as archive:
+        archive.writestr("onestudent_101_9001_mini.ipynb", bytes(2**26))
+    within = zip_bytes(("onestudent_101_9001_mini.zip", file.getvalue()))
+    for content in (file.getvalue(), within):
+        tracemalloc.start()
+        done = collect(content=content)
+        assert tracemalloc.get_traced_memory()[1] < 2**25
+        tracemalloc.stop()
+        assert [reason[:13] for _, reason in done.refused] == ["it is not pac"]
 
 
 @pytest.mark.parametrize(

@@ -259,7 +259,7 @@ def _prepared(value: Any, way: Way, *, learned: bool) -> Any:
 
 def _not_an_array(result: object) -> str:
     found = result.result if isinstance(result, _Odd) else result
-    if isinstance(found, np.ndarray):  # of something else than numbers
+    if isinstance(found, np.ndarray) and found.dtype.kind not in "biuf":
         return f"{RETURNED}ndarray(dtype={found.dtype.type.__name__.rstrip('_')})"
     return RETURNED + ("None" if found is None else type(found).__name__)
 
