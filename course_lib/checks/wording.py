@@ -193,7 +193,7 @@ SAY = {
         "inputs": "입력:",
         "shape": "shape가 {expected}이어야 하는데 {got}입니다.",
         "dtype": "dtype이 {expected}이어야 하는데 {got}입니다.",
-        "entry": "처음 다른 곳은 {index}입니다: ",
+        "entry": "처음으로 다른 곳은 {index}입니다: ",
         "numbers": "기대한 값 {expected}, 나온 값 {got}.",
     },
     "en": {
