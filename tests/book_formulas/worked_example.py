@@ -53,6 +53,7 @@ def formulas(at: dict[str, Any]) -> list[str]:
         rf"{row(weights[0], 2)}\to",
         row(output[0], 2),
         unmatched,
+        number(at["softmax"](np.array([[v.max(), np.log(np.finfo(float).tiny) * 2]]))[0, 1]),
         row(logits[0]),
         masked,
     ]
