@@ -351,11 +351,36 @@ def test_verify_names_what_is_altered_missing_and_extra(made: Path) -> None:
     assert verify(made / "students") == verify(made / "students" / "mini-ko.zip")
     assert verify(made / "students" / "mini-ko.zip") == (["students/mini-ko.zip was altered"], digest)
     assert verify(made / "students" / "mini-en.zip") == ([], digest)
-    with pytest.raises(CourseError, match=r"there is nothing to prove .*mini-fr\.zip against"):
+    with pytest.raises(CourseError, match=r"mini-fr\.zip does not exist\. Give"):
         verify(made / "students" / "mini-fr.zip")
-    (made / "manifest.json").write_text("{}")
-    with pytest.raises(CourseError, match="is not a manifest"):
+
+
+@pytest.mark.parametrize("text", ["{}", "[]", '{"files": 3}', '{"files": {"site": 3}}', '{"files": {"site'])
+def test_verify_calls_a_damaged_manifest_one(made: Path, text: str) -> None:
+    (made / "manifest.json").write_text(text)
+    with pytest.raises(CourseError, match=r"manifest\.json is damaged, or no manifest .*again\.$"):
         verify(made)
     (made / "manifest.json").unlink()
-    with pytest.raises(CourseError, match="is missing: there is nothing to prove"):
-        verify(made)
+    for place in (made, made / "students" / "mini-ko.zip"):
+        with pytest.raises(CourseError, match=r"^There is no manifest\.json to prove .* against\. Give"):
+            verify(place)
+
+
+def test_verify_names_damage_of_every_kind(made: Path, tmp_path: Path) -> None:
+    """What a disk, an unzipping program or a person does to files; nothing outside of the bundle is read."""
+    kit, page = made / "students" / "mini-ko.zip", made / "site" / "index.html"
+    whole = kit.read_bytes()
+    kit.write_bytes(whole[:-1])
+    assert verify(made)[0] == ["students/mini-ko.zip was altered"]
+    kit.rename(kit.with_name("MINI-KO.zip"))
+    assert verify(made)[0] == [
+        "students/mini-ko.zip is missing", "students/MINI-KO.zip is not in the manifest",
+    ]  # fmt: skip
+    kit.with_name("MINI-KO.zip").unlink()
+    kit.mkdir()
+    assert verify(made)[0] == ["students/mini-ko.zip is missing"]
+    kit.rmdir()
+    kit.write_bytes(whole)
+    page.rename(tmp_path / "index.html")
+    page.symlink_to(tmp_path / "index.html")
+    assert verify(made)[0] == ["site/index.html was altered"]

@@ -263,6 +263,10 @@ def test_export_command(
     assert "mini of 5 students, in marks.xlsx" in said
     assert "person has still to mark: student-001." in said
     assert "Next:" not in said
+    with pytest.raises(SystemExit) as end:  # the folder in which it would have put them by itself
+        cli.main(["export", "mini", "--to", "csv", "--out", "exports/other.csv"])
+    assert not end.value.code
+    assert (course.root / "exports" / "other.csv").is_file()
     for to, next_step in {"canvas": "in Canvas: Grades", "moodle": "in Moodle: Grades, Import"}.items():
         with pytest.raises(SystemExit):
             cli.main(["export", "mini", "--to", to])

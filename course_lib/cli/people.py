@@ -157,11 +157,8 @@ def export(
     names = _graded_sets(course) if problem_set == "all" else [problem_set]
     for name in names:
         course.require_problem_set(name)
-    if out is None:
-        ending = "xlsx" if to == "xlsx" else "csv"
-        out = _in_exports(
-            course, f"{problem_set}-marks.{ending}" if to == ending else f"{problem_set}-{to}.csv"
-        )
+    ending = "xlsx" if to == "xlsx" else "csv"
+    out = _placed(course, out, f"{problem_set}-marks.{ending}" if to == ending else f"{problem_set}-{to}.csv")
     with bar("Writing the marks"):
         done = export_marks(course, names, to, out, into=into, column=column, missing_as_zero=missing_as_zero)
     print(f"Marks: {', '.join(names)} of {done.students} students, in {shown(out.absolute())}.")
@@ -208,7 +205,7 @@ def report(
     with bar("Counting"):
         found, marks = statistics_of(course, problem_set)
     by_student = {student: one.total for student, one in sorted(marks.students.items())} if names else None
-    out = out or _in_exports(course, f"{problem_set}-report.html")
+    out = _placed(course, out, f"{problem_set}-report.html")
     page = report_page(found, course.language, by_student=by_student)
     write_private(out, lambda draft: draft.write_text(page, encoding="utf-8"))
     remember(course, out)
@@ -318,8 +315,7 @@ def pack(
     """What `course feedback --to` does after the pages are written."""
     from course_lib.people.feedback_zip import pack_feedback
 
-    if out is None:
-        out = _in_exports(course, f"{problem_set}-{'feedback' if to == 'folder' else f'{to}.zip'}")
+    out = _placed(course, out, f"{problem_set}-{'feedback' if to == 'folder' else f'{to}.zip'}")
     done = pack_feedback(course, problem_set, to, out)
     print(f"Packed: {done.pages} pages, in {shown(out.absolute())}.")
     if done.unknown:
@@ -332,8 +328,10 @@ def pack(
         print(f"Next: upload it in {where[to]}.")
 
 
-def _in_exports(course: Course, name: str) -> Path:
-    """Where a file with marks goes unless one says otherwise: a folder that stays out of version control."""
+def _placed(course: Course, out: Path | None, name: str) -> Path:
+    """Where a file with marks goes: unless one says otherwise, into a folder that stays out of version control."""
     folder = course.root / "exports"
-    folder.mkdir(exist_ok=True)
-    return folder / name
+    out = out or folder / name
+    if out.absolute().parent == folder:
+        folder.mkdir(exist_ok=True)
+    return out

@@ -67,17 +67,22 @@ def verify(place: Path) -> tuple[list[str], str]:
 
     Of a folder or a file in a bundle, a kit say, what differs there.
     """
-    above = [place, *place.absolute().parents] if place.exists() else [place]
-    folder = next((each for each in above if (each / MANIFEST).is_file()), place)
+    if not place.exists():
+        raise CourseError(f"{place} does not exist. Give a bundle, or what lies in one.")
+    folder = next((each for each in (place, *place.absolute().parents) if (each / MANIFEST).is_file()), place)
     path = folder / MANIFEST
     within = place.absolute().relative_to(folder.absolute())
     try:
         listed = json.loads(path.read_text(encoding="utf-8"))["files"]
         expected = {name: entry["sha256"] for name, entry in listed.items()}
     except (FileNotFoundError, NotADirectoryError):
-        raise CourseError(f"{path} is missing: there is nothing to prove {place} against.") from None
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise CourseError(f"{path} is not a manifest of `course release --bundle`: {error}.") from error
+        raise CourseError(
+            f"There is no {MANIFEST} to prove {place} against. Give a bundle, or what lies in one."
+        ) from None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise CourseError(
+            f"{path} is damaged, or no manifest of `course release --bundle`. Get the bundle again, or make it again."
+        ) from None
     there = {name: entry["sha256"] for name, entry in _digests(folder).items() if name != MANIFEST}
     found = {name: f"{name} is missing" for name in sorted(expected.keys() - there.keys())}
     found |= {name: f"{name} is not in the manifest" for name in sorted(there.keys() - expected.keys())}
