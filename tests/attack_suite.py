@@ -35,7 +35,7 @@ HONEST = {"double-solution": DOUBLE, "mean-solution": MEAN}
 SECONDS = Limits(cell=4.0, call=4.0, notebook=30.0)
 ROOM = RoomLimits(resident=700 * 2**20)
 _CELL = re.compile(r"^# %% (\S+)\n", re.MULTILINE)
-_FIELD = re.compile(r"^# (\w+): (.*)$", re.MULTILINE)
+FIELD = re.compile(r"^# (\w+): (.*)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def load_attacks() -> list[Attack]:
 
 def _load(path: Path) -> Attack:
     head, *parts = _CELL.split(path.read_text(encoding="utf-8"))
-    said = dict(_FIELD.findall(head))
+    said = dict(FIELD.findall(head))
     item = said.get("item", "double")
     earns = {"double": 3.0, "mean": float(said.get("mean", 2.5)), item: float(said.get("earns", 0))}
     cells = [(name, source.strip("\n")) for name, source in zip(parts[::2], parts[1::2], strict=True)]

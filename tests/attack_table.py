@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from attack_suite import FOLDER, load_attacks, notebook_with
+from attack_suite import FIELD, FOLDER, load_attacks, notebook_with
 from mini import make_course
 
 from course_lib.course import Course, find_course
@@ -29,7 +29,6 @@ PAGE = Path(__file__).parents[1] / "SECURITY.md"
 BEGIN, END = "<!-- the table of attacks -->\n", "<!-- its end -->"
 NOT_RUN = "not run: harmful"
 WRONG = [("double-solution", "def double(x):\n    return np.zeros(3)")]
-_FIELD = re.compile(r"^# (\w+): (.*)$", re.MULTILINE)
 _ROW = re.compile(r"^\| (.+?) \| (.+?) \| (.+?) \| `(.+?)` \|$", re.MULTILINE)
 POINTS = {"double": 3.0, "mean": 2.5}
 
@@ -70,7 +69,7 @@ def intake_files() -> list[Path]:
 
 
 def fields(path: Path) -> dict[str, str]:
-    return dict(_FIELD.findall(path.read_text(encoding="utf-8")))
+    return dict(FIELD.findall(path.read_text(encoding="utf-8")))
 
 
 def of(item: str, points: float | None) -> str:

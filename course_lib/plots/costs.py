@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -119,16 +120,10 @@ def causal_blocks(n: int, *, block_q: int, block_k: int, language: str = "ko") -
         "cut": {"facecolor": "#f1e3ea", "edgecolor": FAINT, "hatch": "..."},
         "left out": {"facecolor": PAPER, "edgecolor": FAINT, "hatch": MASK_HATCH},
     }
-    for top in range(0, n, block_q):
-        for left in range(0, n, block_k):
-            height, width = min(block_q, n - top), min(block_k, n - left)
-            kind = "left out" if left > top + height - 1 else "cut" if left + width - 1 > top else "whole"
-            axes.add_patch(Rectangle((left, top), width, height, **looks[kind]))
-    names = (
-        say("모두 계산", "computed"),
-        say("일부를 mask", "partly masked"),
-        say("건너뜀", "left out"),
-    )
+    for left, top, width, height in _blocks(n, block_q, block_k):
+        kind = "left out" if left > top + height - 1 else "cut" if left + width - 1 > top else "whole"
+        axes.add_patch(Rectangle((left, top), width, height, **looks[kind]))
+    names = (say("모두 계산", "computed"), say("일부를 mask", "partly masked"), say("건너뜀", "left out"))
     handles = [Patch(label=name, **look) for name, look in zip(names, looks.values(), strict=True)]
     axes.plot([0, n], [0, n], color=INK, linewidth=1)
     axes.set(xlabel=say("Key의 위치", "Keys"), ylabel=say("Query의 위치", "Queries"))
@@ -164,6 +159,12 @@ def attention_memory(n: ArrayLike, plain: ArrayLike, in_blocks: ArrayLike, *, la
     axes.set_title(say("입력과 output 말고 더 쓰는 memory", "memory beside inputs and output"))
     figure.legend(loc="outside lower center", ncols=2)
     return figure
+
+
+def _blocks(n: int, block_q: int, block_k: int) -> Iterator[tuple[int, int, int, int]]:
+    """The place and size of each block: its first Key and Query, and how many there are of both."""
+    for top, left in product(range(0, n, block_q), range(0, n, block_k)):
+        yield left, top, min(block_k, n - left), min(block_q, n - top)
 
 
 def _growing_sums(

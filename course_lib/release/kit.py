@@ -51,6 +51,11 @@ def _released(course: Course, problem_sets: list[str]) -> list[tuple[str, str]]:
     return pairs
 
 
+def install_steps(language: str, notebook: str) -> str:
+    """What one runs in a kit's folder, on each system, until the notebook opens."""
+    return _STEPS[language] + _COMMANDS.format(notebook=notebook)
+
+
 def torch_note(language: str, modules: tuple[str, ...]) -> str:
     """What a page on installing says of Torch; empty where a problem set does without."""
     return _README[language]["torch"] if "torch" in modules else ""
@@ -59,13 +64,27 @@ def torch_note(language: str, modules: tuple[str, ...]) -> str:
 def _readme(course: Course, problem_set: str, language: str, modules: tuple[str, ...]) -> str:
     text = _README[language]
     colab = "fetched" if course.exercise_address(language, problem_set) else "upload"
-    lines = [text[part].format(ps=problem_set, wheel=WHEEL) for part in ("begin", colab, "end")]
+    steps = install_steps(language, f"{problem_set}.ipynb")
+    lines = [text[part].format(ps=problem_set, wheel=WHEEL, steps=steps) for part in ("begin", colab, "end")]
     lines += [torch_note(language, modules)]
     if course.site:
         lines.append(text["book"].format(site=course.address(language)))
     return "\n".join(filter(None, lines))
 
 
+_STEPS = {
+    "ko": "Python 3.11, 3.12, 3.13 가운데 하나가 필요합니다. 터미널을 이 폴더에서 열고 차례로 실행하세요.\n\n",
+    "en": "You need Python 3.11, 3.12 or 3.13. Open a terminal in this folder and run, one after the other:\n\n",
+}
+_COMMANDS = """\
+  Windows        py -m venv .venv
+                 .venv\\Scripts\\python -m pip install -r requirements.txt
+                 .venv\\Scripts\\jupyter lab {notebook}
+
+  macOS, Linux   python3 -m venv .venv
+                 .venv/bin/python -m pip install -r requirements.txt
+                 .venv/bin/jupyter lab {notebook}
+"""
 _README = {
     "ko": {
         "begin": """\
@@ -77,16 +96,7 @@ _README = {
 
 내 컴퓨터에서 (Windows, macOS, Linux)
 
-Python 3.11, 3.12, 3.13 가운데 하나가 필요합니다. 터미널을 이 폴더에서 열고 차례로 실행하세요.
-
-  Windows        py -m venv .venv
-                 .venv\\Scripts\\python -m pip install -r requirements.txt
-                 .venv\\Scripts\\jupyter lab {ps}.ipynb
-
-  macOS, Linux   python3 -m venv .venv
-                 .venv/bin/python -m pip install -r requirements.txt
-                 .venv/bin/jupyter lab {ps}.ipynb
-
+{steps}
 다음부터는 마지막 줄만 실행하면 됩니다. 이 .venv 하나로 다른 문제집도 풀 수 있습니다:
 그 폴더에서 둘째 줄부터, .venv 대신 이 폴더의 것을 (예: ../{ps}-ko/.venv) 써서 실행하세요.
 """,
@@ -134,16 +144,7 @@ book, {wheel}; and requirements.txt, which says what to install.
 
 On your own machine (Windows, macOS, Linux)
 
-You need Python 3.11, 3.12 or 3.13. Open a terminal in this folder and run, one after the other:
-
-  Windows        py -m venv .venv
-                 .venv\\Scripts\\python -m pip install -r requirements.txt
-                 .venv\\Scripts\\jupyter lab {ps}.ipynb
-
-  macOS, Linux   python3 -m venv .venv
-                 .venv/bin/python -m pip install -r requirements.txt
-                 .venv/bin/jupyter lab {ps}.ipynb
-
+{steps}
 From the second time on, the last line is enough. This .venv serves the other problem sets, too:
 in their folders, begin with the second line, and write the path of this one (../{ps}-en/.venv,
 say) in place of .venv.

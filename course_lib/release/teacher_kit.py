@@ -12,7 +12,7 @@ from course_lib.grading.bank import Bank, Task, Written
 from course_lib.grading.notebook import text_of
 from course_lib.release.archive import packed
 from course_lib.release.cells import source_notebook
-from course_lib.release.kit import torch_note
+from course_lib.release.kit import install_steps, torch_note
 from course_lib.release.notebooks import CASES, require_bank
 from course_lib.release.wheel import WHEEL, requirements, wheel
 
@@ -46,7 +46,8 @@ def _kit(course: Course, name: str, language: str) -> bytes:
 
 def _readme(name: str, bank: Bank, language: str) -> str:
     note = torch_note(language, bank.modules)
-    return _README[language].format(ps=name, wheel=WHEEL) + (f"\n{note}" if note else "")
+    steps = install_steps(language, f"{name}-solved.ipynb")
+    return _README[language].format(ps=name, wheel=WHEEL, steps=steps) + (f"\n{note}" if note else "")
 
 
 def _solved(path: Path, bank: Bank, language: str) -> Any:
@@ -120,16 +121,7 @@ cases.npz           check가 읽는 입력
 
 노트북을 실행하려면 (Windows, macOS, Linux)
 
-Python 3.11, 3.12, 3.13 가운데 하나가 필요합니다. 터미널을 이 폴더에서 열고 차례로 실행하세요.
-
-  Windows        py -m venv .venv
-                 .venv\\Scripts\\python -m pip install -r requirements.txt
-                 .venv\\Scripts\\jupyter lab {ps}-solved.ipynb
-
-  macOS, Linux   python3 -m venv .venv
-                 .venv/bin/python -m pip install -r requirements.txt
-                 .venv/bin/jupyter lab {ps}-solved.ipynb
-
+{steps}
 채점하거나 과제를 고치려면 교재의 저장소가 필요합니다: 책의 "가르치는 분께"를 보세요.
 """,
     "en": """\
@@ -144,16 +136,7 @@ cases.npz           what the checks read
 
 To run the notebook (Windows, macOS, Linux)
 
-You need Python 3.11, 3.12 or 3.13. Open a terminal in this folder and run, one after the other:
-
-  Windows        py -m venv .venv
-                 .venv\\Scripts\\python -m pip install -r requirements.txt
-                 .venv\\Scripts\\jupyter lab {ps}-solved.ipynb
-
-  macOS, Linux   python3 -m venv .venv
-                 .venv/bin/python -m pip install -r requirements.txt
-                 .venv/bin/jupyter lab {ps}-solved.ipynb
-
+{steps}
 To grade, or to change tasks, you need the repository itself: see "For instructors" in the book.
 """,
 }
