@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -81,3 +82,19 @@ def test_page_shows_no_sign_that_hides_or_turns_others(exporter: HTMLExporter) -
     cells = [v4.new_code_cell(odd), v4.new_raw_cell(odd), v4.new_markdown_cell(odd, metadata=answer)]
     page, _ = exporter.from_notebook_node(v4.new_notebook(cells=cells), resources=dict(RESOURCES))
     assert page.count("abcdef") == 3
+
+
+@pytest.mark.parametrize("text", ["![", "[a](", "**a*", "\\begin{a}"])
+def test_page_is_made_in_bounded_time(exporter: HTMLExporter, text: str) -> None:
+    """Of words and code whose HTML would take the square of their number: a page for each would take hours."""
+    cells = [v4.new_markdown_cell(text * 10**5), v4.new_code_cell(text * 10**5)]
+    start = time.process_time()
+    page, _ = exporter.from_notebook_node(v4.new_notebook(cells=cells), resources=dict(RESOURCES))
+    assert time.process_time() - start < 10
+    assert page.count("cut off here") == 2
+
+
+def test_page_shows_so_much_and_no_more(exporter: HTMLExporter) -> None:
+    cells = [v4.new_code_cell("x = 1\n" * 1000) for _ in range(200)]
+    page, _ = exporter.from_notebook_node(v4.new_notebook(cells=cells), resources=dict(RESOURCES))
+    assert page.count("cut off here") == 167

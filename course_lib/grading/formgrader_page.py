@@ -21,6 +21,9 @@ from course_lib.grading.pictures import Pixels
 from course_lib.grading.plain import plain_text
 
 _PICTURE = re.compile(r"data:(image/(?:png|jpeg));base64,(.*)", re.DOTALL)
+MAX_CELL = 10_000  # characters of one cell that are shown: what makes HTML of them may take the square of their number
+MAX_PAGE = 200_000  # of all cells
+_CUT = "# [cut off here: the whole cell is in the notebook itself]"
 _NAMES = ("student", "last_name", "first_name", "filename")
 
 
@@ -56,15 +59,19 @@ _page = SimpleNamespace(pixels=Pixels())  # of the page that is being made: one 
 
 
 class HarmlessNames(Preprocessor):
-    """Names of people as text: the template takes them for HTML. And code as it runs, with no sign unseen."""
+    """Names of people as text: the template takes them for HTML. And cells as text without signs unseen."""
 
     enabled = Bool(True)
 
     def preprocess(self, nb: Any, resources: Any) -> tuple[Any, Any]:
-        """The notebook without signs that hide or turn others, and resources with their names escaped."""
+        """The notebook with no more than a page holds, and resources with their names escaped."""
         _page.pixels = Pixels()
+        left = MAX_PAGE
         for cell in nb.cells:
-            cell.source = plain_text(cell.source, len(cell.source))
+            source = plain_text(cell.source, len(cell.source))
+            most = min(MAX_CELL, left)
+            cell.source = source if len(source) <= most else f"{source[:most]}\n\n{_CUT}"
+            left -= min(len(source), most)
         for name in _NAMES:
             if resources.get(name):
                 resources[name] = html.escape(str(resources[name]))
