@@ -76,7 +76,7 @@ MASK_NOT_USED = Text(
     "The mask is not used.",
 )
 MASK_OF_NONE = Text(
-    "mask=None을 따로 다루지 않았습니다. np.where(None, …)는 모든 자리를 가립니다. `is None`으로 먼저 물어보세요.",
+    "mask=None을 따로 다루지 않았습니다. np.where(None, …)는 모든 자리를 가립니다. `is None`으로 먼저 확인하세요.",
     "mask=None is not treated apart: np.where(None, …) masks every place. Ask with `is None` first.",
 )
 MASK_REQUIRED = Text(
@@ -124,10 +124,10 @@ SOFTMAX_UNGUARDED = Text(
 )
 TRUTH_OF_AN_ARRAY = Text(
     "배열이 참인지를 물었습니다 (if x:). 배열 전체의 참·거짓은 정해지지 않습니다. 주어졌는지는 is None으로 "
-    "물어보세요.",
+    "확인하세요.",
     "An array was asked whether it is true (if x:), which has no answer. Ask with `is None` whether it was given.",
 )
 ZERO_SCALE_TAKEN_FOR_NONE = Text(
-    "scale=0이 '없음'으로 읽혔습니다 (scale or ...). `scale is None`으로 물어보세요.",
+    "scale=0이 '없음'으로 읽혔습니다 (scale or ...). `scale is None`으로 확인하세요.",
     "scale=0 is taken for 'not given' (scale or ...). Ask `scale is None`.",
 )

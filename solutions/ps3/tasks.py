@@ -281,7 +281,7 @@ CONTRIBUTIONS = Task(
         Mistake(
             variant(contributions, "small_taken_for_zero", ("shares == 0", "np.isclose(shares, 0)")),
             Text(
-                "아주 작은 weight를 0으로 보았습니다 (np.isclose). 0이 아닌 weight로 읽는 Value의 NaN은 나타나야 합니다. == 0으로 물어보세요.",
+                "아주 작은 weight를 0으로 보았습니다 (np.isclose). 0이 아닌 weight로 읽는 Value의 NaN은 나타나야 합니다. == 0으로 확인하세요.",
                 "A very small weight is taken for 0 (np.isclose). A Value that is read with any other weight shows its NaN: ask == 0.",
             ),
             frozenset({"masked"}),

@@ -631,7 +631,7 @@ BREAK_EVEN = Task(
                 ),
             ),
             Text(
-                "그런 길이가 없는 자리에 NaN을 두었습니다. 과제는 0을 바랍니다.",
+                "그런 길이가 없는 자리에 NaN을 두었습니다. 그런 자리에는 0을 둡니다.",
                 "NaN stands where there is no such length. The task wants 0.",
             ),
             frozenset({"none"}),
