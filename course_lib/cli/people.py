@@ -10,7 +10,7 @@ import typer
 from rich.markup import escape
 
 from course_lib.cli.terminal import bar, console, shown, table
-from course_lib.course import Course, CourseError, find_course
+from course_lib.course import Course, CourseError, find_course, some_of
 from course_lib.grading.plain import printable
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ def export(
         ("The LMS has other points for", done.other_points),
     ):
         if listed:
-            print(f"{sentence}: {', '.join(map(printable, listed))}.")
+            print(f"{sentence}: {some_of(map(printable, listed), 20)}.")
     if to == "canvas":
         print("Next: import it in Canvas: Grades, Import.")
     elif to == "moodle":

@@ -79,7 +79,9 @@ def new_task(
     if lacking:
         print(f"Next: write what is lacking, then again: course new-task {problem_set} {name}")
     else:
-        print(f"Next: course release {problem_set}, then: pytest tests/test_bank.py -k {name}")
+        print(
+            f"Next: course release {problem_set}, then: pytest tests/test_bank.py tests/test_bank_draws.py -k {name}"
+        )
 
 
 def require_problem_sets(course: Course, names: list[str] | None) -> list[str]:
