@@ -6,11 +6,22 @@ import copy
 
 from course_lib.grading.notebook import write_notebook
 
-ALIKE = ("double ", "Double", "d\u043euble", "do\u200buble", "doub\u0142e", "double\0", "double-solution ", "../double")
+ALIKE = (
+    "double ",
+    "Double",
+    "d\u043euble",
+    "do\u200buble",
+    "doub\u0142e",
+    "double\0",
+    "double-solution ",
+    "../double",
+)
 
 
 def hand_in(folder, notebook):
-    graded = next(cell for cell in notebook.cells if cell.metadata.get("nbgrader", {}).get("grade_id") == "double")
+    graded = next(
+        cell for cell in notebook.cells if cell.metadata.get("nbgrader", {}).get("grade_id") == "double"
+    )
     for number, name in enumerate(ALIKE):
         cell = copy.deepcopy(graded)
         cell.id = f"alike-{number}"
