@@ -11,7 +11,6 @@ ALIKE = (
     "Double",
     "d\u043euble",
     "do\u200buble",
-    "doub\u0142e",
     "double\0",
     "double-solution ",
     "../double",
