@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from html import escape
@@ -137,7 +138,7 @@ def _text(step: _Step) -> str:
 
 def _table(step: _Step, hidden: np.ndarray | None) -> str:
     name = f'<strong style="{_ink(step.role)}">{step.letter}</strong> <strong>{escape(step.name)}</strong>'
-    caption = f"<p>{name}: {escape(step.formula)}, {escape(step.shape)}</p>"
+    caption = f"<p>{name}: {_formula(step.formula)}, {_formula(step.shape)}</p>"
     if step.values.ndim > 2:
         return caption
     rows = _cut(step.values.shape[0], lambda i: _row(step, hidden, i))
@@ -149,6 +150,14 @@ def _table(step: _Step, hidden: np.ndarray | None) -> str:
     # By this class themes know a table of data, and give it colours for light and dark.
     table = f'<table class="dataframe" aria-label="{escape(step.name, quote=True)}">'
     return f"{caption}{table}<thead>{_head(step)}</thead><tbody>{body}</tbody></table>"
+
+
+def _formula(words: str) -> str:
+    """A formula of plain letters as a page sets it: italic, raised, lowered, and a root sign."""
+    rooted = escape(words).replace("sqrt(d_k)", "√d_k")
+    close = re.sub(r"\b([QA]) (?=[KV]\b)", r"\1", rooted)  # a product of matrices
+    italic = re.sub(r"(?<![a-z])([A-Z]|[nd](?=_))(?![a-z])", r"<i>\1</i>", close)
+    return re.sub(r"_(\w)", r"<sub>\1</sub>", italic.replace("^<i>T</i>", "<sup>⊤</sup>"))
 
 
 def _head(step: _Step) -> str:

@@ -136,7 +136,7 @@ def test_explanation_takes_a_learned_scale() -> None:
 
 def test_explanation_of_a_batch_prints_shapes_only(backend: Backend) -> None:
     found = explain(*random(backend, (2, 3, 5, 7), (2, 3, 11, 7), (2, 3, 11, 13)))
-    for text in (str(found), found._repr_html_()):
+    for text in (str(found), re.sub(r"</?i>|</sub>", "", found._repr_html_()).replace("<sub>", "_")):
         assert text.count("(2, 3, n_q, n_k) = (2, 3, 5, 11)") == 3
         assert text.count("(2, 3, n_q, d_v) = (2, 3, 5, 13)") == 1
         assert "<td" not in text
@@ -154,7 +154,7 @@ class Tables(HTMLParser):
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        assert tag in {"div", "p", "strong", "table", "thead", "tbody", "tr", "th", "td", "i", "sub"}
+        assert tag in {"div", "p", "strong", "table", "thead", "tbody", "tr", "th", "td", "i", "sub", "sup"}
         assert {name for name, _ in attrs} <= {
             "style", "class", "scope", "title", "aria-label", "colspan", "rowspan"}  # fmt: skip
         self.open.append(tag)
@@ -185,6 +185,20 @@ def test_explanation_shows_a_table_for_each_step() -> None:
     ]
     assert page.masked == 2
     assert "Scale &amp; Mask" in html
+
+
+def test_page_sets_formulas_as_a_book_does() -> None:
+    html = example()._repr_html_()
+    captions = re.findall(r"</strong>: (.*?)</p>", html)
+    shape = "(<i>n</i><sub>q</sub>, <i>n</i><sub>{}</sub>) = (1, {})"
+    assert captions == [
+        f"<i>S</i> = <i>Q</i><i>K</i><sup>⊤</sup>, {shape.format('k', 3)}",
+        f"<i>L</i> = <i>S</i> / √<i>d</i><sub>k</sub> + <i>M</i>, {shape.format('k', 3)}",
+        f"<i>A</i> = Softmax(<i>L</i>), {shape.format('k', 3)}",
+        f"<i>O</i> = <i>A</i><i>V</i>, {shape.format('v', 2).replace('<i>n</i><sub>v', '<i>d</i><sub>v')}",
+    ]
+    capped = explain(*(np.ones((2, 3)) for _ in range(3)), scale=0.5, softcap=30.0)._repr_html_()
+    assert "<i>L</i> = 30 tanh(0.5 <i>S</i> / 30) + <i>M</i>," in capped
 
 
 def test_explanation_names_axes_on_the_sides_of_all_rows_and_columns() -> None:

@@ -15,12 +15,13 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.colors import to_rgb
+from matplotlib.colors import is_color_like, to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from course_lib import plots
 from course_lib._numbers import number
+from course_lib._roles import ROLES
 from course_lib.plots import style
 from course_lib.plots.style import PAPER, BookFigure
 
@@ -111,6 +112,16 @@ def test_figure_draws_without_missing_glyph_or_log(
         svg = figure._repr_svg_()
     assert "<svg" in svg
     assert caplog.records == []
+
+
+@pytest.mark.parametrize("name", ["norms", "flops", "cache", "grading time", "class run"])
+def test_series_that_are_no_role_have_no_colour_of_one(name: str) -> None:
+    artists = FIGURES[name](language="en").findobj()
+    drawn = [get() for artist in artists for kind in ("color", "facecolor", "edgecolor")
+             if (get := getattr(artist, f"get_{kind}", None))]  # fmt: skip
+    colors = {to_hex(color) for color in drawn if is_color_like(color)}
+    assert colors
+    assert colors & set(ROLES.values()) == set()
 
 
 @every_figure

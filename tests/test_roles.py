@@ -12,9 +12,10 @@ import pytest
 from matplotlib.colors import to_rgb
 
 from course_lib._roles import ROLES
-from course_lib.plots.style import PAPER
+from course_lib.plots.style import PAPER, SERIES
 
-CSS = Path(__file__).resolve().parents[1] / "book" / "theme" / "static" / "course.css"
+BOOK = Path(__file__).resolve().parents[1] / "book"
+CSS = BOOK / "theme" / "static" / "course.css"
 NAMES = dict(zip(ROLES, ("query", "key", "value", "score", "weight", "output"), strict=True))
 # What lies below letters: the theme's page, and its surface (boxes, code, table heads).
 BACKGROUNDS = {"light": (PAPER, "#f3f4f5"), "dark": ("#14181e", "#29313d")}
@@ -47,6 +48,12 @@ def palette(theme: str) -> dict[str, str]:
     return dict(light if theme == "light" else dark)
 
 
+def series(theme: str) -> list[str]:
+    """The colours of lines and bars that have no role: light comes first, dark after it."""
+    found = re.findall(r"--series-\d: (#[0-9a-f]{6});", CSS.read_text(encoding="utf-8"))
+    return found[: len(SERIES)] if theme == "light" else found[len(SERIES) :]
+
+
 def test_palettes_name_every_role() -> None:
     assert list(palette("light")) == list(palette("dark")) == list(NAMES.values())
 
@@ -69,6 +76,31 @@ def test_roles_are_read_on_page_and_surface(role: str, theme: str) -> None:
     """Luminance alone decides this, so it holds in grey and in print too."""
     for background in BACKGROUNDS[theme]:
         assert contrast(palette(theme)[role], background) >= 4.5
+
+
+def test_series_of_figures_are_those_of_the_page() -> None:
+    assert series("light") == list(SERIES)
+    assert len(series("dark")) == len(SERIES)
+
+
+@pytest.mark.parametrize("theme", BACKGROUNDS)
+def test_series_are_told_from_each_other_and_from_roles(theme: str) -> None:
+    """From each other by every eye; from a role, which no picture of series has beside it, by the full eye."""
+    for matrix in VISION.values():
+        seen = [lab(np.array(matrix) @ linear(color)) for color in series(theme)]
+        assert min(np.linalg.norm(a - b) for a, b in itertools.combinations(seen, 2)) > 20
+    seen, roles = (
+        [lab(linear(color)) for color in colors] for colors in (series(theme), palette(theme).values())
+    )
+    assert min(np.linalg.norm(a - b) for a, b in itertools.product(seen, roles)) > 20
+    assert min(contrast(a, b) for a, b in itertools.product(series(theme), BACKGROUNDS[theme])) >= 3
+
+
+def test_lines_that_are_compared_have_no_colour_of_a_role() -> None:
+    style = (BOOK / "figures" / "figures.css").read_text(encoding="utf-8")
+    ways = [rule for rule in style.split("}") if ".way" in rule or ".line" in rule]
+    assert len(ways) > 5
+    assert [rule for rule in ways if "--role" in rule] == []
 
 
 def contrast(color: str, paper: str) -> float:

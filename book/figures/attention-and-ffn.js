@@ -54,10 +54,10 @@ class AttentionAndFfn extends Answer {
     const most = Math.max(...parameters);
     this.picture.innerHTML = this.crossing(width) +
       bars("FLOPs: 8nd² + 4n²d, 16nd²", Math.max(attention, ffn),
-        [["Attention", [[projections, "way0"], [mixing, "weight"]], ""], ["FFN", [[ffn, "way1"]], ""]]) +
+        [["Attention", [[projections, "way0"], [mixing, "way0 lighter"]], ""], ["FFN", [[ffn, "way1"]], ""]]) +
       bars(this.word("parameters", "Parameters"), most, [["Attention", [[parameters[0], "way0"]], ""], ["FFN", [[parameters[1], "way1"]], ""]]) +
       bars(`KV cache (${this.word("sequence 하나, bfloat16", "one sequence, bfloat16")})`, Math.max(...Object.values(caches)),
-        Object.entries(caches).map(([kind, bytes]) => [kind, [[bytes, "key"]], "B"]));
+        Object.entries(caches).map(([kind, bytes]) => [kind, [[bytes, "way0"]], "B"]));
     const ratio = `<b>${number(attention / ffn)}</b>`;
     return this.word(`n = ${n}, d = ${d}: Attention의 FLOPs는 FFN의 ${ratio}배이다. n\u00a0=\u00a02d\u00a0=\u00a0${2 * d}에서 같아진다.`,
       `n = ${n}, d = ${d}: Attention takes ${ratio} times the FLOPs of the FFN. They are equal at n\u00a0=\u00a02d\u00a0=\u00a0${2 * d}.`);
@@ -75,7 +75,7 @@ class AttentionAndFfn extends Answer {
     const title = this.word("FLOPs — 가로는 n", "FLOPs as n grows");
     return svg(width, 204, title, `${words(0, 14, title, 'class="bold"')}<path class="axis" d="M${left} ${bottom}H${right}"/>${ticks}
       <path class="mark" d="M${x(2 * d)} ${y(32 * d ** 3)}V${bottom}"/>${words(x(2 * d) + 6, bottom - 8, "n = 2d")}
-      <polyline class="line weight" points="${curve}"/><path class="line way1" d="M${x(0)} ${y(0)}L${x(4 * d)} ${y(64 * d ** 3)}"/>
+      <polyline class="line way0" points="${curve}"/><path class="line way1" d="M${x(0)} ${y(0)}L${x(4 * d)} ${y(64 * d ** 3)}"/>
       <path class="mark" d="M${x(within)} 22V${bottom}"/>${words(x(within) + 5, 34, n > 4 * d ? `n = ${n} →` : `n = ${n}`, n > 2 * d ? `class="end" dx="-10"` : "")}
       ${words(right + 8, y(96 * d ** 3) + 4, "Attention")}${words(right + 8, y(64 * d ** 3) + 4, "FFN")}`);
   }

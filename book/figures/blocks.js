@@ -74,7 +74,7 @@ class Blocks extends Answer {
         ${words(left + (key + 0.5) * each + 4 * steep, steep ? 146 : 166, number(logit), `class="${steep ? "end" : "middle"} ${state === "unread" ? "faint" : ""}" ${turn(key)}`)}`;
     }).join("");
     const edge = (at) => left + Math.min(at * block, keys) * each;
-    const highest = steps.map((at, place) => `<path class="line way0" d="M${edge(place)} ${y(at.m)}H${edge(place + 1)}"/>`).join("");
+    const highest = steps.map((at, place) => `<path class="line way1 whole" d="M${edge(place)} ${y(at.m)}H${edge(place + 1)}"/>`).join("");
     const now = step ? `<rect class="frame" x="${edge(step - 1) + 0.5}" y="24" width="${edge(step) - edge(step - 1) - 1}" height="154"/>` : "";
     const title = this.word("logits 한 row와 지금까지의 최댓값 m", "A row of logits, and its maximum m");
     return svg(width, 182, title, `${words(0, 14, title, 'class="bold"')}${bars}<path class="axis" d="M${left} ${zero}H${width}"/>${highest}${now}
@@ -101,7 +101,7 @@ class Blocks extends Answer {
     const log = (value) => ((width - 190) * Math.log10(value)) / 11;
     const shown = (value) => (value >= 1e9 ? `${number(value / 1e9)} GB` : value >= 1e6 ? `${number(value / 1e6)} MB` : `${number(value / 1e3)} kB`);
     const title = this.word("memory: scores와 합 (float32, log)", "Memory: scores and sums (float32, log)");
-    const bars = [["n × n", all, "score"], [[QUERIES, KEYS].map((most) => Math.min(this.state.n, most)).join(" × "), tile, "way0"]].map(([label, value, kind], row) =>
+    const bars = [["n × n", all, "score"], [[QUERIES, KEYS].map((most) => Math.min(this.state.n, most)).join(" × "), tile, "way1"]].map(([label, value, kind], row) =>
       `${words(84, 41 + 28 * row, label, 'class="end"')}<rect class="${kind}" x="92" y="${27 + 28 * row}" width="${log(value)}" height="19"/>${words(100 + log(value), 41 + 28 * row, shown(value))}`).join("");
     return svg(width, 84, title, words(0, 14, title, 'class="bold"') + bars);
   }

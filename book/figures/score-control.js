@@ -81,7 +81,7 @@ class ScoreControl extends Answer {
       y="${62 - Math.max((36 * logits[key]) / high, 0)}" height="${Math.abs((36 * logits[key]) / high)}"/>
       <rect x="${key * step + 2}" y="${180 - 60 * weights[key]}" width="${step - 4}" height="${60 * weights[key]}" class="weight"/>
       ${words((key + 0.5) * step, 195, key + 1, 'class="middle faint"')}`).join("");
-    return `<div>${svg(width, 200, `${title}: logits, weights`, `${words(0, 12, title, 'class="bold"')}${bars}
+    return `<div>${svg(width, 200, `${title}: logits, weights`, `${words(0, 12, title, 'class="bold"')}${words(width, 12, "L", 'class="end bold score"')}${bars}
       <path class="axis" d="M0 62H${width}M0 180.500H${width}"/>${words(0, 115, "A", 'class="bold weight"')}`)}
       <dl><div><dt>max |logit|</dt><dd>${number(high)}</dd></div><div><dt>${this.word("상한", "Bound")}</dt><dd>${bound === Infinity ? this.word("없음", "none") : number(bound)}</dd></div>
       <div><dt>p(1−p)</dt><dd>${number(p * (1 - p))}</dd></div></dl></div>`;

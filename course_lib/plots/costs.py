@@ -15,7 +15,19 @@ from numpy.typing import ArrayLike
 from course_lib._numbers import number
 from course_lib._roles import ROLES
 from course_lib.plots.inputs import Array
-from course_lib.plots.style import FAINT, INK, MASK_HATCH, PAPER, WIDTH, book_style, new_figure, speaker
+from course_lib.plots.style import (
+    FAINT,
+    INK,
+    MASK_HATCH,
+    PAPER,
+    SCORE_TINT,
+    SERIES,
+    WEIGHT_TINT,
+    WIDTH,
+    book_style,
+    new_figure,
+    speaker,
+)
 
 
 @book_style()
@@ -35,8 +47,8 @@ def attention_and_ffn_flops(
     crossing = 2 * d_model
     figure = new_figure(WIDTH, 3.4)
     axes = figure.add_subplot()
-    axes.plot(tokens, of_attention / 1e9, color=ROLES["weight"], label="Attention  $8nd^2 + 4n^2d$")
-    axes.plot(tokens, of_ffn / 1e9, color=ROLES["q"], linestyle="--", label="FFN  $16nd^2$")
+    axes.plot(tokens, of_attention / 1e9, color=SERIES[0], label="Attention  $8nd^2 + 4n^2d$")
+    axes.plot(tokens, of_ffn / 1e9, color=SERIES[1], linestyle="--", label="FFN  $16nd^2$")
     at = float(np.interp(crossing, tokens, of_ffn)) / 1e9
     axes.plot([crossing] * 2, [0, at], color=FAINT, linewidth=1, linestyle=":")
     axes.plot([crossing], [at], "o", color=INK)
@@ -56,7 +68,7 @@ def kv_cache(sizes: Mapping[str, int], *, language: str = "ko") -> Figure:
     gigabytes = np.array(list(sizes.values())) / 1e9
     figure = new_figure(WIDTH, 0.8 + 0.42 * len(sizes))
     axes = figure.add_subplot()
-    bars = axes.barh(range(len(sizes)), gigabytes, 0.6, color=ROLES["k"])
+    bars = axes.barh(range(len(sizes)), gigabytes, 0.6, color=SERIES[0])
     axes.bar_label(bars, [f"{size:.2f}" for size in gigabytes], padding=4)
     axes.set_yticks(range(len(sizes)), list(sizes))
     axes.set(xlim=(0, 1.2 * float(gigabytes.max()) or 1.0))
@@ -91,7 +103,7 @@ def online_softmax(logits: ArrayLike, *, block: int, language: str = "ko") -> Fi
         axes.grid(visible=False, axis="x")
     upper.vlines(np.arange(len(row)), 0, row, color=ROLES["score"], linewidth=1.5)
     upper.plot(row, "s", color=ROLES["score"], label="logit")
-    upper.hlines(highest, starts - 0.4, ends - 0.6, color=ROLES["weight"], linewidth=2.5,
+    upper.hlines(highest, starts - 0.4, ends - 0.6, color=SERIES[1], linewidth=2.5,
                  label=say("여기까지의 최댓값 $m$", "maximum so far $m$"))  # fmt: skip
     upper.axhline(0, color=INK, linewidth=0.8)
     upper.margins(y=0.15)
@@ -116,8 +128,8 @@ def causal_blocks(n: int, *, block_q: int, block_k: int, language: str = "ko") -
     figure = new_figure(WIDTH, 4.3)
     axes = figure.add_subplot(aspect="equal", xlim=(0, n), ylim=(n, 0))
     looks: dict[str, Any] = {
-        "whole": {"facecolor": "#d9b8c6", "edgecolor": FAINT},
-        "cut": {"facecolor": "#f1e3ea", "edgecolor": FAINT, "hatch": "..."},
+        "whole": {"facecolor": SCORE_TINT, "edgecolor": FAINT},
+        "cut": {"facecolor": "#f2f2f2", "edgecolor": FAINT, "hatch": "..."},
         "left out": {"facecolor": PAPER, "edgecolor": FAINT, "hatch": MASK_HATCH},
     }
     for left, top, width, height in _blocks(n, block_q, block_k):
@@ -150,7 +162,7 @@ def attention_memory(n: ArrayLike, plain: ArrayLike, in_blocks: ArrayLike, *, la
     figure = new_figure(WIDTH, 3.6)
     axes = figure.add_subplot(xscale="log", yscale="log")
     axes.plot(rows[0], rows[1], "s-", color=ROLES["score"], label=say("scores를 모두 둠", "all scores kept"))
-    axes.plot(rows[0], rows[2], "o-", color=ROLES["weight"], label=say("block으로", "in blocks"))
+    axes.plot(rows[0], rows[2], "o-", color=SERIES[1], label=say("block으로", "in blocks"))
     axes.set_xticks(rows[0], [f"{tokens:g}" for tokens in rows[0]])
     marks = [10.0**power for power in range(3, 16) if rows[2].min() / 10 <= 10.0**power <= rows[1].max() * 10]
     axes.set_yticks(marks, [_bytes(mark) for mark in marks])
@@ -172,7 +184,7 @@ def _growing_sums(
 ) -> None:
     """Each sum as what is left of the one before, and what its block has added."""
     kept = np.concatenate(([0.0], sums[:-1] * np.exp(highest[:-1] - highest[1:])))
-    axes.bar(middle, kept, width, color="#e2e4e8", edgecolor=ROLES["score"], hatch="///",
+    axes.bar(middle, kept, width, color=WEIGHT_TINT, edgecolor=ROLES["weight"], hatch="///",
              label=say("줄여서 남긴 합", "sum so far, shrunk"))  # fmt: skip
     bars = axes.bar(middle, sums - kept, width, bottom=kept, color=ROLES["weight"],
                     label=say("이 block이 더한 것", "added by this block"))  # fmt: skip

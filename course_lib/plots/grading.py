@@ -10,8 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from numpy.typing import ArrayLike
 
-from course_lib._roles import ROLES
-from course_lib.plots.style import FAINT, INK, PAPER, WIDTH, book_style, new_figure, speaker
+from course_lib.plots.style import FAINT, INK, PAPER, SERIES, WIDTH, book_style, new_figure, speaker
 
 
 @book_style()
@@ -54,8 +53,8 @@ def grading_time(
         )
     figure = new_figure(WIDTH, 3.4)
     axes = figure.add_subplot(xscale="log", yscale="log")
-    axes.plot(x, y, "o-", color=ROLES["weight"], label=say("모두", "in all"))
-    axes.axhline(floor, color=ROLES["q"], linestyle="--", label=say("기록만", "recording alone"))
+    axes.plot(x, y, "o-", color=SERIES[0], label=say("모두", "in all"))
+    axes.axhline(floor, color=SERIES[1], linestyle="--", label=say("기록만", "recording alone"))
     axes.set_xticks(x, [f"{count:g}" for count in x])
     marks = [mark for mark in (1, 2, 5, 10, 20, 50, 100, 200, 500) if floor / 2 <= mark <= y.max() * 2]
     axes.set_yticks(marks, [f"{mark:g}" for mark in marks])

@@ -14,7 +14,7 @@ from course_lib._numbers import number
 from course_lib._roles import ROLES
 from course_lib.attention import softmax
 from course_lib.plots.inputs import Array, as_matrix, as_weights
-from course_lib.plots.style import FAINT, PAPER, WIDTH, book_style, new_figure, speaker
+from course_lib.plots.style import FAINT, PAPER, SERIES, WEIGHT_TINT, WIDTH, book_style, new_figure, speaker
 
 
 @book_style()
@@ -58,7 +58,7 @@ def softmax_gradient(unscaled: ArrayLike, scaled: ArrayLike, *, language: str = 
     p = np.linspace(0, 1, 201)
     axes.plot(p, p * (1 - p), color=FAINT, zorder=1)
     common: Any = {"s": 52, "linewidth": 1.6, "zorder": 3, "clip_on": False}
-    axes.scatter(before, before * (1 - before), marker="s", facecolor=PAPER, edgecolor=ROLES["score"],
+    axes.scatter(before, before * (1 - before), marker="s", facecolor=PAPER, edgecolor=ROLES["weight"],
                  label=say("scaling 전", "before scaling"), **common)  # fmt: skip
     axes.scatter(after, after * (1 - after), marker="o", color=ROLES["weight"],
                  label=say("scaling 뒤", "after scaling"), **common)  # fmt: skip
@@ -112,7 +112,7 @@ def dot_product_variance(d_k: Sequence[int], variances: ArrayLike, *, language: 
     upper.plot(widths, widths, label=say("유도한 값", "as derived"), **derived)
     lower.plot(widths, np.ones_like(widths), **derived)
     _band(upper, widths, measured, "s-", ROLES["score"], say("측정: 평균과 범위", "measured: mean and range"))
-    _band(lower, widths, measured / widths, "o-", ROLES["weight"], "")
+    _band(lower, widths, measured / widths, "s-", ROLES["score"], "")
     ticks = [f"{width:g}" for width in widths]
     upper.set(xscale="log", yscale="log", title=say("$q \\cdot k$의 variance", "variance of $q \\cdot k$"))
     upper.set_yticks(widths, ticks)
@@ -148,7 +148,7 @@ def growing_norms(
             + ", ".join(f"{name} {rows.shape}" for name, rows in [("factors", t), *logits.items()])
         )
     labels = (say("scaling만", "scaling alone"), "QK Norm", "Soft-cap")
-    looks = (("s-", ROLES["score"]), ("o-", ROLES["q"]), ("^-", ROLES["weight"]))
+    looks = zip(("s-", "o-", "^-"), SERIES[1:], strict=True)  # as in the figure that answers
     figure = new_figure(WIDTH, 4.5)
     upper, lower = figure.subplots(2, 1, sharex=True)
     for (look, color), label, rows in zip(looks, labels, logits.values(), strict=True):
@@ -171,7 +171,7 @@ def _paired_bars(before: Array, after: Array, names: tuple[str, str]) -> Figure:
     axes = figure.add_subplot()
     place = np.arange(len(before))
     looks: tuple[Any, Any] = (
-        {"color": "#e2e4e8", "edgecolor": ROLES["score"], "hatch": "///"},
+        {"color": WEIGHT_TINT, "edgecolor": ROLES["weight"], "hatch": "///"},
         {"color": ROLES["weight"]},
     )
     for weights, shift, name, look in zip((before, after), (-0.2, 0.2), names, looks, strict=True):

@@ -18,6 +18,10 @@ from matplotlib.figure import Figure
 # One hatch a Key, for bars that belong to several Keys.
 KEY_HATCHES = ("", "///", "...", "\\\\\\", "xxx", "++", "ooo", "---")
 INK, FAINT, PAPER = "#1f2430", "#6a7080", "#ffffff"
+# Lines and bars that are compared and have no role; `--series-0` and so on in the book's style sheet. Told from each
+# other by every kind of colour vision, and from the roles; a marker, dash or label says the same without colour.
+SERIES = (INK, "#007f86", "#c8372d", "#b25fd1")
+SCORE_TINT, WEIGHT_TINT = "#d4d4d4", "#f1e3ea"
 MASK_HATCH = "////"
 # 4.2 inches are 403 CSS pixels: a phone's 320 shrink 10-point letters to no less than 10 pixels.
 WIDTH = 4.2
