@@ -46,6 +46,9 @@ CUT_OFF = """() => {
 
 SCROLLS_BY_KEYBOARD = """[...document.querySelectorAll("article pre")]
     .every(listing => listing.scrollWidth <= listing.clientWidth || listing.tabIndex === 0)"""
+# The listings of commands and code are written for a desk's width.
+CUT_LISTINGS = """() => [...document.querySelectorAll("article pre")]
+    .filter(listing => listing.scrollWidth > listing.clientWidth).map(listing => listing.textContent)"""
 SCROLLED = """[...document.querySelectorAll("div.math")]
     .filter(equation => equation.scrollWidth > equation.clientWidth).length"""
 
@@ -73,6 +76,7 @@ def test_page_loads_cleanly_and_fits(
         folded.evaluate("element => element.open = true")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert page.evaluate(CUT_OFF) == []
+    assert width < 1280 or page.evaluate(CUT_LISTINGS) == []
     assert page.evaluate(SCROLLED) <= (width == 360)  # the Jacobian in full, and a bound
     assert page.evaluate("document.documentElement.lang") == language
     assert page.evaluate("document.documentElement.dataset.theme") == scheme
@@ -344,6 +348,62 @@ def test_search_shows_what_a_chapter_says(browser: Browser, site: str, language:
     assert query[:5] in shown.casefold()
     assert shown not in listed
     page.close()
+
+
+def test_search_shows_formulas_as_they_are_typed_and_whole_words(browser: Browser, site: str) -> None:
+    page = Visit(browser, site, f"{SEARCHES['en']}?q=mask").page
+    page.wait_for_load_state("networkidle")
+    excerpts = [" ".join(text.split()) for text in page.locator(".context").all_inner_texts()]
+    assert any("Divide by √d_k=√4=2." in text for text in excerpts)
+    assert any("L=S/√d_k+M" in text for text in excerpts)
+    assert any(text.startswith("mask · A matrix that adds −∞") for text in excerpts)  # the glossary
+    assert [text for text in excerpts if "..." in text[:3] or text.endswith("...")] == []
+    page.close()
+
+
+@pytest.mark.parametrize(("language", "title"), [("ko", "KV cache"), ("en", "KV cache"), ("en", "QK Norm")])
+def test_search_finds_a_section_by_its_title(browser: Browser, site: str, language: str, title: str) -> None:
+    """The space in it does not break."""
+    page = Visit(browser, site, f"{SEARCHES[language]}?q={quote(title)}").page
+    page.wait_for_load_state("networkidle")
+    assert page.locator(f"#search-results a[href$='{title.lower().replace(' ', '-')}']").count() > 0
+    page.close()
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_lists_of_chapters_and_sections_keep_names_on_one_line(
+    browser: Browser, site: str, language: str
+) -> None:
+    page = Visit(browser, site, chapter("heads", language)).page
+    listed = page.locator("nav a, .prev-next-area a, .bd-sidebar-secondary a").all_text_contents()
+    assert any("QK\u00a0Norm" in text for text in listed)
+    assert [text for text in listed if "QK Norm" in text or "KV cache" in text] == []
+    page.close()
+
+
+def test_language_switch_takes_the_state_of_a_figure_along(browser: Browser, site: str) -> None:
+    page = Visit(browser, site, f"{chapter('computation')}?four-steps=times:10#figure-four-steps").page
+    page.locator("a.language[hreflang=en]").click()
+    page.wait_for_url("**/en/computation.html?four-steps=times:10")
+    assert page.locator("#figure-four-steps input[data-key=times]").last.input_value() == "10"
+    page.close()
+
+
+def test_page_for_wrong_addresses_leads_back(browser: Browser, site: str) -> None:
+    for scheme in ("light", "dark"):
+        visit = Visit(browser, site, "404.html", **screen(360, scheme))
+        visit.page.evaluate((files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8"))
+        assert visit.page.evaluate("rules => axe.run(document, rules)", RULES)["violations"] == []
+        assert visit.page.evaluate("document.documentElement.scrollWidth") <= 360
+    for place, (language, end) in enumerate(
+        zip(LANGUAGES, ("book/ko/index.html", "en/index.html"), strict=True)
+    ):
+        visit = Visit(browser, site, "404.html")
+        visit.page.locator("a").nth(place).click()
+        visit.page.wait_for_url(site + end)
+        assert visit.page.evaluate("document.documentElement.lang") == language
+        assert visit.complaints == []
+        visit.page.close()
 
 
 @pytest.mark.parametrize("width", [1280, 360])

@@ -231,6 +231,21 @@ def test_figures_that_answer_are_drawn_on_paper_above_their_titles(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("language", LANGUAGES)
+def test_paper_does_not_ask_for_what_a_screen_does(sheets: dict[str, list[Sheet]], language: str) -> None:
+    text = squeezed("".join(sheet.text for sheet in sheets[language]))
+    chapters = [path.read_text(encoding="utf-8") for path in (ROOT / "book" / language).glob("*.md")]
+    asked = [
+        line for chapter in chapters for line in re.findall(r"^\{\.on-screen\}\n(.*)$", chapter, re.MULTILINE)
+    ]
+    assert len(asked) == 6
+    assert [line for line in asked if squeezed(line[-15:]) in text] == []
+    assert (
+        re.findall({"ko": "접힌|접어|클릭", "en": "folded|[Uu]nfold|[Cc]lick|[Hh]over"}[language], text) == []
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("language", LANGUAGES)
 def test_no_sheet_is_empty(sheets: dict[str, list[Sheet]], language: str) -> None:
     lengths = [len(sheet.text) for sheet in sheets[language]]
     assert min(lengths) > 40, lengths.index(min(lengths)) + 1

@@ -25,6 +25,7 @@ export class Answer extends HTMLElement {
     addEventListener("afterprint", () => this.print());
     new ResizeObserver(() => this.picture.clientWidth !== this.drawn && this.update()).observe(this.picture);
     this.update();
+    carry();
   }
 
   word(korean, english) {
@@ -56,7 +57,7 @@ export class Answer extends HTMLElement {
     clearTimeout(this.waiting);
     this.waiting = setTimeout(() => {
       history.replaceState(history.state, "", this.address());
-      for (const sibling of document.querySelectorAll("a.language")) sibling.search = location.search;
+      carry();
       live().textContent = this.sentence.textContent;
     }, 600);
   }
@@ -128,6 +129,11 @@ function read(key, start) {
     if (value && rows.flat().every(Number.isFinite)) found[name] = Array.isArray(start[name]) ? rows : rows[0][0];
   }
   return found;
+}
+
+// The way to the other language takes the states along.
+function carry() {
+  for (const sibling of document.querySelectorAll("a.language[hreflang]")) sibling.search = location.search;
 }
 
 // One for the page: two figures never speak at once.

@@ -107,7 +107,9 @@ class FourSteps extends Answer {
     const { A, O } = this.result;
     if (!button) return void (this.sentence.innerHTML = this.summary(A, O));
     const terms = A[i].map((weight, key) => `${aligned(A[i])[key]}·${this.state.v[key][j]}`.replace("-", "−")).join(" + ");
-    this.sentence.innerHTML = `<b>O</b>${index(+i + 1)}${index(+j + 1)} = ${terms} = ${aligned([O[i][j]])[0]}`.replaceAll("= ≈", "≈ ");
+    const made = `${terms} = ${aligned([O[i][j]])[0]}`;
+    const [equals, plain] = made.includes("≈") ? ["≈", made.replace(/≈/g, "").replace("=", "≈")] : ["=", made];
+    this.sentence.innerHTML = `<b>O</b>${index(+i + 1)}${index(+j + 1)} ${equals} ${plain}`;
     this.announce();
   }
 

@@ -18,7 +18,7 @@ def setup(app: Sphinx) -> None:
 
 
 class AuthorAndYear(BaseLabelStyle):
-    """`Vaswani 2017`: the first author's last name, and the year."""
+    """`Vaswani et al., 2017`, as the chapters cite it."""
 
     def format_labels(self, sorted_entries: Iterable[Entry]) -> Iterator[str]:
         return map(_label, sorted_entries)
@@ -46,7 +46,11 @@ class CourseStyle(Style):
 
 
 def _label(entry: Entry) -> str:
-    first = entry.persons["author"][0]
     # A team's name stands in braces, so that it isn't taken apart.
-    name = " ".join([*first.prelast_names, *first.last_names]).strip("{}")
-    return f"{name} {entry.fields['year']}"
+    names = [
+        " ".join([*person.prelast_names, *person.last_names]).strip("{}")
+        for person in entry.persons["author"]
+    ]
+    alone = len(names) == 1 or (len(names) == 2 and names[1] != "others")
+    who = " and ".join(names) if alone else f"{names[0]} et al."
+    return f"{who}, {entry.fields['year']}"

@@ -12,6 +12,7 @@ from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.transforms import SphinxTransform
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
 JOINER, NO_BREAK_SPACE = "\u2060", "\u00a0"
@@ -24,6 +25,7 @@ AS_IT_STANDS = (nodes.literal, nodes.literal_block, nodes.math, nodes.math_block
 
 
 def setup(app: Sphinx) -> None:
+    app.add_transform(KeepTitles)
     app.add_post_transform(KeepOnOneLine)
 
 
@@ -32,6 +34,18 @@ def held(text: str, before: str = "", joiner: str = JOINER) -> str:
     closed = UNIT.sub(NO_BREAK_SPACE, JOINTS.sub(joiner, before + text))
     closed = NUMBERED.sub(rf"\1{NO_BREAK_SPACE}", closed)
     return closed[len(before) :]
+
+
+class KeepTitles(SphinxTransform):
+    """In a title before the lists of chapters and sections copy it: they pass no other transform of ours."""
+
+    default_priority = 870  # the lists copy titles at 880
+
+    def apply(self, **kwargs: Any) -> None:
+        for title in list(self.document.findall(nodes.title)):
+            for text in list(title.findall(nodes.Text)):
+                if not isinstance(text.parent, AS_IT_STANDS):
+                    text.parent.replace(text, nodes.Text(held(text, joiner="")))
 
 
 class KeepOnOneLine(SphinxPostTransform):
@@ -49,9 +63,18 @@ class KeepOnOneLine(SphinxPostTransform):
                 ):
                     text.parent.replace(text, nodes.Text(after))
                 before = text[-1:] or before
+            _hold_numbers(block)
         for code in self.document.findall(nodes.literal):
             if len(code.astext()) <= SHORT and not _in_table(code):
                 code["classes"].append("together")
+
+
+def _hold_numbers(block: nodes.Node) -> None:
+    """Computed numbers in a row, [0.66, 0.34], which are texts of their own with a comma between them."""
+    texts = list(block.findall(nodes.Text))
+    for before, comma, after in zip(texts, texts[1:], texts[2:], strict=False):
+        if comma == ", " and before[-1:].isdigit() and after[:1].isdigit():
+            comma.parent.replace(comma, nodes.Text(f",{NO_BREAK_SPACE}"))
 
 
 def _is_block(node: nodes.Node) -> bool:

@@ -24,18 +24,6 @@ Documentation.addTranslations({ locale: document.documentElement.lang, plural_ex
     nothing,
 } });
 
-// What a search shows of a chapter is its text, and not the lists beside it.
-document.addEventListener("DOMContentLoaded", () => {
-  if (typeof Search === "undefined") return;
-  const textOf = Search.htmlToText;
-  Search.htmlToText = (html, anchor) => {
-    const page = new DOMParser().parseFromString(html, "text/html");
-    const lists = page.querySelectorAll("#jb-print-docs-body, .bd-header-article, .bd-sidebar-secondary, .prev-next-footer");
-    for (const list of lists) list.remove();
-    return textOf(page.documentElement.outerHTML, anchor);
-  };
-});
-
 // Only an equation that has to be scrolled is a stop for the Tab key.
 const stopAtWideEquations = () => {
   for (const equation of document.querySelectorAll("div.math")) {
