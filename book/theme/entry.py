@@ -30,8 +30,10 @@ NOWHERE = """<!DOCTYPE html>
 <meta name="robots" content="noindex">
 <base href="{base}">
 <title>404: {title}</title>
-{icon}<style>@font-face {{ font-family: Hangul; src: url("_static/fonts/hangul.woff2"); unicode-range: U+AC00-D7A3; }}
-body {{ max-width: 34rem; margin: 15vh auto; padding: 0 1.2rem; font: 1rem/1.75 system-ui, Hangul, sans-serif; word-break: keep-all; }}</style>
+{icon}<style>
+@font-face {{ font-family: Hangul; src: url("_static/fonts/hangul.woff2"); unicode-range: U+AC00-D7A3; }}
+body {{ max-width: 34rem; margin: 15vh auto; padding: 0 1.2rem; font: 1rem/1.75 system-ui, Hangul, sans-serif; }}
+</style>
 </head>
 <body><main><h1 lang="en">{title}</h1>
 <p>이 주소에는 페이지가 없습니다. <a href="{target}">처음으로</a></p>

@@ -53,7 +53,8 @@ class KeepOnOneLine(SphinxPostTransform):
     formats = ("html",)
 
     def run(self, **kwargs: Any) -> None:
-        joiner = JOINER if self.app.builder.name == "html" else ""  # a PDF would hold it as a space
+        paper = self.app.builder.name != "html"
+        joiner = "" if paper else JOINER  # a PDF would hold it as a space
         for block in list(self.document.findall(_is_block)):
             before = ""
             for text in list(block.findall(nodes.Text)):
@@ -64,9 +65,25 @@ class KeepOnOneLine(SphinxPostTransform):
                     text.parent.replace(text, nodes.Text(after))
                 before = text[-1:] or before
             _hold_numbers(block)
+            if paper:
+                _wrap_joints(block)
         for code in self.document.findall(nodes.literal):
             if len(code.astext()) <= SHORT and not _in_table(code):
                 code["classes"].append("together")
+
+
+def _wrap_joints(block: nodes.Node) -> None:
+    """A word with a joint becomes an element that doesn't break."""
+    for text in list(block.findall(nodes.Text)):
+        words = re.split(r"(\s+)", text)
+        if not isinstance(text.parent, AS_IT_STANDS) and any(map(JOINTS.search, words)):
+            parts = [
+                nodes.inline("", word, classes=["together"]) if JOINTS.search(word) else nodes.Text(word)
+                for word in words
+                if word
+            ]
+            place = text.parent.index(text)
+            text.parent[place : place + 1] = parts
 
 
 def _hold_numbers(block: nodes.Node) -> None:
