@@ -1,6 +1,6 @@
 // What the figures have in common: their state in the address, controls, matrices, the sentence that is read aloud.
 
-const PAPER = 700; // pixels: a little more than a page has between its margins, so that pictures leave room for text
+const PAPER = 720; // pixels: a little more than a page has between its margins, so that pictures leave room for text
 
 export class Answer extends HTMLElement {
   // A figure has `start` (its state, numbers and matrices), `fit(state)` (what may be typed), `controls()`,

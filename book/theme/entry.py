@@ -33,6 +33,9 @@ NOWHERE = """<!DOCTYPE html>
 {icon}<style>
 @font-face {{ font-family: Hangul; src: url("_static/fonts/hangul.woff2"); unicode-range: U+AC00-D7A3; }}
 body {{ max-width: 34rem; margin: 15vh auto; padding: 0 1.2rem; font: 1rem/1.75 system-ui, Hangul, sans-serif; }}
+html {{ background: #fff; color: #1f2430; }}
+a {{ color: #0f5fd0; }}
+@media (prefers-color-scheme: dark) {{ html {{ background: #121212; color: #ced6dd; }} a {{ color: #7fb0f5; }} }}
 </style>
 </head>
 <body><main><h1 lang="en">{title}</h1>
