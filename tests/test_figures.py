@@ -230,7 +230,6 @@ ON_PAPER = """figure => {
         controls: seen("input[type=range], button:not(.cell), select, summary, .answer-foot a").length,
     };
 }"""
-WITH_TABLE = {"blocks"}  # elsewhere the picture has its numbers
 
 
 @pytest.mark.slow
@@ -241,9 +240,9 @@ def test_figure_on_paper_is_a_picture_with_its_title(visit: Any, width: int) -> 
     page.set_viewport_size({"width": 567, "height": 900})  # what lies between the margins of a sheet
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     for name in NAMES:
-        title, table = tables.TITLES[name][1], name in WITH_TABLE
+        title = tables.TITLES[name][1]
         printed = page.locator(f"#figure-{name}").evaluate(ON_PAPER)
-        assert printed == {"wide": 0, "drawn": True, "title": [title], "table": table, "controls": 0}
+        assert printed == {"wide": 0, "drawn": True, "title": [title], "table": False, "controls": 0}
     page.evaluate("dispatchEvent(new Event('afterprint'))")
     assert page.locator("details[open]").count() == 0
 
