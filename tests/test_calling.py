@@ -114,3 +114,24 @@ def test_call_names_the_input_that_no_gradient_reaches():
         assert "gradient" in said
         other = dataclasses.replace(part, outcome=dataclasses.replace(outcome, message="other words"))
         assert "x, y" in report(Verdict(task, (other,)), language, hidden=hidden)
+
+
+@pytest.mark.parametrize("kind", [TypeError, ValueError, KeyError])
+def test_call_names_an_error_whose_own_words_fail(kind: type[Exception]) -> None:
+    class Wordless(kind):  # type: ignore[misc, valid-type]
+        def __str__(self) -> str:
+            return None  # type: ignore[return-value]
+
+    def answer(x: np.ndarray) -> np.ndarray:
+        raise Wordless
+
+    outcome = call(answer, ("x",), {"x": X})
+    assert (outcome.error, outcome.message, outcome.line) == ("Wordless", "", "raise Wordless")
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"), [("O", "object"), ("U3", "str"), ("c16", "complex128"), ("M8[s]", "datetime64")]
+)
+def test_call_says_of_what_an_array_is(kind: str, said: str) -> None:
+    outcome = call(lambda x: np.empty(3, kind), ("x",), {"x": X})
+    assert outcome.error == f"returned ndarray(dtype={said})"

@@ -70,7 +70,7 @@ def call(
         return Outcome(
             error=WRONG_SIGNATURE if _never_began(error) else type(error).__name__,
             changed=_differ(given, inputs),
-            message=str(error),
+            message=_words_of(error),
             line=_line_of(error, function),
         )
     odd = [result for result, value in zip(results, values, strict=True) if value is None]
@@ -272,6 +272,13 @@ def _differ(given: Inputs, inputs: Inputs) -> bool:
     )
 
 
+def _words_of(error: Exception) -> str:
+    try:
+        return str(error)
+    except Exception:  # its author has given it a text that fails
+        return ""
+
+
 def _line_of(error: BaseException, function: Function) -> str:
     """The last line of the author's own code that the error passed through."""
     members = vars(function).values() if isinstance(function, type) else [function]
@@ -286,6 +293,6 @@ def _never_began(error: Exception) -> bool:
     frames = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__)]
     return (
         isinstance(error, TypeError)
-        and "argument" in str(error)
+        and "argument" in _words_of(error)
         and set(frames) == {_never_began.__code__.co_filename}
     )
