@@ -121,6 +121,28 @@ def test_notebook_lies_where_nbgitpuller_opens_it(
     assert beside == {notebook.name, "cases.npz", "requirements.txt", WHEEL}
 
 
+def test_workflows_may_only_read_and_name_the_same_actions(tree: Path) -> None:
+    """Ours and the one that is handed out: whoever opens a pull request writes nothing, and no job runs for hours."""
+    found: dict[str, set[str]] = {}
+    for path in [*(Path(__file__).parents[1] / ".github" / "workflows").glob("*.yml"), *tree.rglob("*.yml")]:
+        workflow = yaml.safe_load(path.read_text(encoding="utf-8"))
+        if "jobs" not in workflow:
+            continue
+        assert workflow["permissions"] == {"contents": "read"}, path
+        assert "pull_request_target" not in workflow[True]  # YAML reads the word `on` so
+        for job in workflow["jobs"].values():
+            writes = {name for name, may in job.get("permissions", {}).items() if may == "write"}
+            assert not writes or "github.event_name == 'push'" in job["if"], path
+            assert writes <= {"pages", "id-token"}
+            assert job.get("timeout-minutes", 360) <= 90 or not any("run" in step for step in job["steps"])
+            for action in (step["uses"] for step in job["steps"] if "uses" in step):
+                name, _, version = action.partition("@")
+                assert (name.split("/")[0], version[:1]) == ("actions", "v"), action
+                found.setdefault(name, set()).add(version)
+    assert {"actions/checkout", "actions/setup-python", "actions/deploy-pages"} <= set(found)
+    assert {name: versions for name, versions in found.items() if len(versions) > 1} == {}
+
+
 def test_public_tree_tells_binder_what_to_install(tree: Path) -> None:
     lines = (tree / ".binder" / "requirements.txt").read_text(encoding="utf-8").splitlines()
     assert (tree / lines[-1]).is_file()  # pip reads it from the root
