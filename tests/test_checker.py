@@ -22,15 +22,16 @@ def test_load_says_in_one_line_that_all_is_in_place(tmp_path, capsys):
     assert capsys.readouterr().out.endswith(f", pytest {pytest.__version__}.\n")
 
 
-def test_load_says_in_one_line_which_module_is_missing(tmp_path, capsys):
+def test_load_says_in_one_line_which_module_is_missing_that_one_can_do_without(tmp_path, capsys):
     save_cases(tmp_path / "cases.npz", [TASK], modules=["no_such_module"])
-    for language, begins in (
-        ("ko", "no_such_module이(가) 설치되지"),
-        ("en", "no_such_module is not installed."),
+    for language, begins, names in (
+        ("ko", "준비됐습니다: ", "no_such_module이(가) 설치되지 않았지만 NumPy로"),
+        ("en", "All is in place: ", "no_such_module is not installed, but NumPy will do."),
     ):
         load(tmp_path / "cases.npz", language)
         out = capsys.readouterr().out
         assert out.startswith(begins)
+        assert names in out
         assert "pip install -r requirements.txt" in out
         assert out.count("\n") == 1
 

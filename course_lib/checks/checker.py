@@ -73,17 +73,19 @@ def _was_written(verdict: Verdict) -> bool:
 
 
 def _in_place(file: CaseFile, say: dict[str, str]) -> str:
-    """The line about the versions that are there, or about the first thing that is not as it should be."""
+    """The line about the versions that are there, or about the first thing that is not as it should be.
+
+    A module that the notebook can't do without is missed by its own import, above: any other may be missing.
+    """
     if LIBRARY and file.library != LIBRARY:
         return say["other_library"].format(needed=file.library, found=LIBRARY)
     found = {module: _version(module) for module in file.modules}
-    if not all(found.values()):
-        return say["no_module"].format(name=next(name for name, there in found.items() if not there))
     count = len(file.tasks)
     versions = {"course_lib": LIBRARY, "NumPy": np.__version__, **found}
     listed = ", ".join(f"{name} {number}" for name, number in versions.items() if number)
     tasks = say["task" if count == 1 else "tasks"].format(count=count)
-    return say["ready"].format(tasks=tasks, versions=listed)
+    missing = [say["no_module"].format(name=name) for name, number in found.items() if not number]
+    return " ".join([say["ready"].format(tasks=tasks, versions=listed), *missing[:1]])
 
 
 def _version(package: str) -> str:
