@@ -87,6 +87,11 @@ NOT_SCALED = Text(
     "√d_k로 나누는 scaling이 빠졌습니다.",
     "The scaling by √d_k is missing.",
 )
+NOT_THE_MAXIMUM_SUBTRACTED = Text(
+    "row의 최댓값이 아닌 수(첫 logit이나 평균)를 뺐습니다. 한 row 안의 차이가 크면 exp가 넘칩니다. 최댓값을 빼세요.",
+    "Something else than the row's maximum is subtracted (its first logit, or the mean). Where a row spreads far, exp "
+    "overflows: subtract the maximum.",
+)
 OUTPUT_TRANSPOSED = Text(
     "output이 뒤집혔습니다. Query마다 한 row, shape는 (n_q, d_v)입니다.",
     "The output is transposed. One row a Query: (n_q, d_v).",

@@ -21,6 +21,7 @@ from course_lib.grading.hints import (
     MASKED_AFTER_SOFTMAX,
     MASKED_BEFORE_SCALING,
     NOT_SCALED,
+    NOT_THE_MAXIMUM_SUBTRACTED,
     OUTPUT_TRANSPOSED,
     SCALE_NOT_USED,
     SCALED_BY_D_V,
@@ -510,13 +511,6 @@ WEIGHT_PARTS = (
     Part("batches", 1, Text("batch 축", "batch axes"), draw_logit_batches),
     Part("large", 1, Text("±10000 근처의 logits", "logits around ±10000"), draw_large_logits),
     Part("dead_row", 1, Text("모두 가려진 row", "a row that is masked throughout"), draw_dead_row),
-)
-
-
-NOT_THE_MAXIMUM_SUBTRACTED = Text(
-    "row의 최댓값이 아닌 수(첫 logit이나 평균)를 뺐습니다. 한 row 안의 차이가 크면 exp가 넘칩니다. 최댓값을 빼세요.",
-    "Something else than the row's maximum is subtracted (its first logit, or the mean). Where a row spreads far, exp overflows: "
-    "subtract the maximum.",
 )
 
 

@@ -17,6 +17,7 @@ from course_lib.grading.hints import (
     MASK_REQUIRED,
     MASKED_AFTER_SOFTMAX,
     MASKED_BEFORE_SCALING,
+    NOT_THE_MAXIMUM_SUBTRACTED,
     SET_BY_INDEX,
     SOFTMAX_OVER_QUERIES,
     SOFTMAX_UNGUARDED,
@@ -753,7 +754,9 @@ def draw_masked_rows(rng):
 def draw_far_rows(rng):
     # Whole numbers: their differences are exact in float32, so that only an overflow can go wrong.
     near = rng.permuted(np.tile(np.array([0.0, 1.0, 1.0, 2.0, 3.0]), (3, 1)), axis=1)
-    return [{"scores": near + 1e4 * np.array([[1.0], [-1.0], [0.0]])}]
+    # The first and the mean of a row lie far below its largest.
+    mixed = near[:, [0, 1, 2, 2]] + 1e4 * np.array([-1.0, 1.0, 1.0, 0.0])
+    return [{"scores": near + 1e4 * np.array([[1.0], [-1.0], [0.0]])}, {"scores": mixed[:, [0, 1, 3, 2, 3]]}]
 
 
 def draw_scaled_rows(rng):
@@ -1059,6 +1062,24 @@ SOFTMAX_JACOBIAN = Task(
                 "δ_ij is not multiplied by p_i. In p_i (δ_ij − p_j), p_i multiplies both terms.",
             ),
             everywhere(JACOBIAN_PARTS),
+        ),
+        Mistake(
+            variant(
+                softmax_jacobian,
+                "first_logit_subtracted",
+                ("logits.max(axis=-1, keepdims=True)", "logits[..., :1]"),
+            ),
+            NOT_THE_MAXIMUM_SUBTRACTED,
+            frozenset({"large"}),
+        ),
+        Mistake(
+            variant(
+                softmax_jacobian,
+                "mean_subtracted",
+                ("logits.max(axis=-1, keepdims=True)", "logits.mean(axis=-1, keepdims=True)"),
+            ),
+            NOT_THE_MAXIMUM_SUBTRACTED,
+            frozenset({"large"}),
         ),
     ),
     right_answers=(
