@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from docutils import nodes
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 lines = importlib.import_module("book.theme.lines")
@@ -33,3 +34,18 @@ lines = importlib.import_module("book.theme.lines")
 )
 def test_held_closes_the_joints(text: str, before: str, joined: str) -> None:
     assert lines.held(text, before) == joined.replace("+", "\u2060").replace("_", "\u00a0")
+
+
+def test_computed_numbers_in_a_row_stay_on_one_line() -> None:
+    block = nodes.paragraph(
+        "", "", *map(nodes.Text, ("is [", "0.66", ", ", "0.34", "], then ", "one", ", ", "two"))
+    )
+    lines._hold_numbers(block)
+    assert block.astext() == "is [0.66,\u00a00.34], then one, two"
+
+
+def test_word_with_a_joint_is_one_element_on_paper() -> None:
+    block = nodes.paragraph("", "출력(output)이 한 Multi-Head 층에서 나온다")
+    lines._wrap_joints(block)
+    assert [part.astext() for part in block.findall(nodes.inline)] == ["출력(output)이", "Multi-Head"]
+    assert block.astext() == "출력(output)이 한 Multi-Head 층에서 나온다"
