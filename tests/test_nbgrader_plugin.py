@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -229,3 +230,16 @@ def by_hand(folder: Path, student: str) -> tuple[float | None, bool]:
     with nbgrader_at_work(), Gradebook(f"sqlite:///{folder / 'gradebook.db'}") as gradebook:
         mark = gradebook.find_grade("why", "mini", "mini", student)
         return mark.manual_score, mark.needs_manual_grade
+
+
+def test_signs_of_a_pattern_in_the_name_of_the_folder_mean_nothing(tmp_path: Path) -> None:
+    from nbgrader.coursedir import CourseDirectory
+
+    course = find_course(shutil.copytree(ROOT / "tests" / "mini_course", tmp_path / "a+b (1) \\u"))
+    folder = CourseDirectory(config=settings(open_workspace(course, course.root), "mini"))
+    step = folder.source_directory
+    pattern = folder.format_path(step, "(?P<student_id>.*)", "(?P<assignment_id>.*)", escape=True)
+    found = re.match(pattern, folder.format_path(step, ".", "mini"))
+    assert found is not None
+    assert found["assignment_id"] == "mini"
+    assert Path(folder.format_path(step, ".", "mini")) == course.nbgrader / "source" / "mini"

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from course_lib.course import Course, CourseError
@@ -125,8 +125,10 @@ def set_up(config: Any, *, course: Path, workspace: Path) -> None:
 def _configure(config: Any, *, root: Path, derived: Path) -> None:
     """Sets in nbgrader's `config` what holds for all of this course: folders, stubs, limits."""
     config.CourseDirectory.root = str(root)
-    config.CourseDirectory.source_directory = str(derived / "source")
-    config.CourseDirectory.release_directory = str(derived / "release")
+    # nbgrader takes a step's folder for a pattern: below the root, it holds no sign that means something there.
+    below = PurePosixPath(derived.relative_to(root).as_posix()) if derived.is_relative_to(root) else derived
+    config.CourseDirectory.source_directory = str(below / "source")
+    config.CourseDirectory.release_directory = str(below / "release")
     config.ClearSolutions.code_stub = {"python": CODE_STUB}
     config.ClearSolutions.text_stub = TEXT_STUB
     config.Execute.timeout = SECONDS_PER_CELL
