@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import importlib
 import io
 import json
 import os
 import pkgutil
 import select
+import shutil
 import signal
 import socket
+import stat
 import sys
 
 # Packages of others look once, when they load, what there is: they are at home on each system.
@@ -50,6 +53,17 @@ def become(system: str) -> None:
     if system == "windows":
         sys.modules.update(dict.fromkeys(UNIX_MODULES))  # type: ignore[arg-type]  # so an import fails
         ctypes.CDLL = _WindowsLibrary  # type: ignore[misc]
+        shutil._use_fd_functions = False  # type: ignore[attr-defined]
+        os.unlink = os.remove = _removed_where_it_may_be_written
+
+
+_unlink = os.unlink
+
+
+def _removed_where_it_may_be_written(path: str | os.PathLike[str], **more: int) -> None:
+    if not os.lstat(path).st_mode & stat.S_IWUSR:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), os.fspath(path))
+    _unlink(path, **more)
 
 
 class _WindowsLibrary(ctypes.CDLL):

@@ -36,6 +36,7 @@ COMMANDS = [
     ["similar", "mini"],
     ["new-task", "mini", "double"],
     ["secret"],
+    ["forget", "--term", "2027-spring", "--yes"],
 ]
 REFUSED = {"windows": [["grade", "mini"], ["demo"]], "macos": []}  # macOS runs the demo, whose code is ours
 
