@@ -11,7 +11,8 @@ import sys
 import traceback
 import tracemalloc
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -70,8 +71,8 @@ def call(
         return Outcome(
             error=WRONG_SIGNATURE if _never_began(error) else type(error).__name__,
             changed=_differ(given, inputs),
-            message=_words_of(error),
-            line=_line_of(error, function),
+            message=words_of(error),
+            line=line_of(error, function),
         )
     odd = [result for result, value in zip(results, values, strict=True) if value is None]
     if odd:
@@ -103,6 +104,26 @@ def one_thread() -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+def line_of(error: BaseException, function: Function) -> str:
+    """The last line of the author's own code that the error passed through."""
+    return _own(traceback.walk_tb(error.__traceback__), function)
+
+
+def line_within(frame: FrameType | None, function: Function | None) -> str | None:
+    """The author's own line at which a call stands that is running; None where none is."""
+    frames = [*traceback.walk_stack(frame)]
+    calls = [number for number, (each, _) in enumerate(frames) if each.f_code is _Call.results.__code__]
+    return _own(reversed(frames[: calls[0]]), function) if calls and function is not None else None
+
+
+def words_of(error: BaseException) -> str:
+    """What an error says; empty where it has been given a text that fails."""
+    try:
+        return str(error)
+    except Exception:
+        return ""
 
 
 class _Call:
@@ -272,20 +293,11 @@ def _differ(given: Inputs, inputs: Inputs) -> bool:
     )
 
 
-def _words_of(error: Exception) -> str:
-    try:
-        return str(error)
-    except Exception:  # its author has given it a text that fails
-        return ""
-
-
-def _line_of(error: BaseException, function: Function) -> str:
-    """The last line of the author's own code that the error passed through."""
-    members = vars(function).values() if isinstance(function, type) else [function]
-    files = {getattr(getattr(member, "__code__", None), "co_filename", None) for member in members} - {None}
-    places = [(frame.f_code.co_filename, number) for frame, number in traceback.walk_tb(error.__traceback__)]
-    own = [linecache.getline(name, number).strip() for name, number in places if name in files]
-    return own[-1] if own else ""
+def _own(places: Iterable[tuple[FrameType, int]], function: Function) -> str:
+    """The last of these lines that stands where the function was written, in whichever cell."""
+    module = getattr(function, "__module__", None)  # what wraps a function takes it over
+    own = [(frame.f_code.co_filename, n) for frame, n in places if frame.f_globals.get("__name__") == module]
+    return linecache.getline(*own[-1]).strip() if own else ""
 
 
 def _never_began(error: Exception) -> bool:
@@ -293,6 +305,6 @@ def _never_began(error: Exception) -> bool:
     frames = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__)]
     return (
         isinstance(error, TypeError)
-        and "argument" in _words_of(error)
+        and "argument" in words_of(error)
         and set(frames) == {_never_began.__code__.co_filename}
     )

@@ -15,7 +15,8 @@ Inputs = dict[str, Any]
 NOT_CALLABLE = "NotCallable"
 NOT_DEFINED = "NotDefined"
 WRONG_SIGNATURE = "WrongSignature"
-RETURNED = "returned "  # begins the error of an outcome that is no exception
+STOPPED = "stopped "
+RETURNED = "returned "  # begins such an error
 
 
 @dataclass(frozen=True)

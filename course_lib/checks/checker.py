@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -11,8 +12,11 @@ import numpy as np
 from course_lib.checks.calling import copies, prepared
 from course_lib.checks.case_file import LIBRARY, CaseFile, read_cases
 from course_lib.checks.cases import NOT_CALLABLE, Function, Inputs, TaskCases
+from course_lib.checks.guard import guard
 from course_lib.checks.judging import Verdict, judge
 from course_lib.checks.wording import SAY, report
+
+SECONDS = 20  # that a check may take: it takes one, and a slow machine may first have to load Torch
 
 
 def load(path: str | Path = "cases.npz", language: str = "ko", problem_set: str = "") -> Checker:
@@ -30,7 +34,7 @@ def load(path: str | Path = "cases.npz", language: str = "ko", problem_set: str 
         raise NotInPlace(say[lacking].format(path=path, folder=Path(path).absolute().parent)) from error
     if problem_set and file.problem_set != problem_set:
         raise NotInPlace(say["other_set"].format(path=path, found=file.problem_set, needed=problem_set))
-    print(_in_place(file, say))
+    _print(_in_place(file, say))
     return Checker({task.name: task for task in file.tasks}, language)
 
 
@@ -47,15 +51,17 @@ class Checker:
     failing: dict[str, Inputs] = field(default_factory=dict)
 
     def __call__(self, task: str, function: Function) -> float:
-        if task not in self.tasks:
-            raise NotInPlace(SAY[self.language]["no_task"].format(task=task, tasks=", ".join(self.tasks)))
-        verdict = judge(self.tasks[task], function)
-        print(report(verdict, self.language))
+        say = SAY[self.language]
+        if not isinstance(task, str) or task not in self.tasks:
+            raise NotInPlace(say["no_task"].format(task=task, tasks=", ".join(self.tasks)))
+        with guard(SECONDS, say["cut"]) as watch:
+            verdict = judge(self.tasks[task], function, watch)
+        _print(report(verdict, self.language))
         self.failing.pop(task, None)
         failed = next((part.failed for part in verdict.parts if part.failed), None)
         if failed and _was_written(verdict) and verdict.task.way.kind == "function":
             self.failing[task] = prepared(copies(failed.inputs), verdict.task.way)
-            print(f'  {SAY[self.language]["try"]}: {task}(**check.failing["{task}"])')
+            _print(f'  {say["try"]}: {task}(**check.failing["{task}"])')
         return float(verdict.points)
 
 
@@ -64,6 +70,12 @@ class NotInPlace(ValueError):
 
     def _render_traceback_(self) -> list[str]:
         return [str(self)]
+
+
+def _print(text: str) -> None:
+    """Prints, where not every letter can be shown, too."""
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    print(text.encode(encoding, "replace").decode(encoding))
 
 
 def _was_written(verdict: Verdict) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,11 +46,11 @@ class Verdict:
         return list(dict.fromkeys(verdict.mistake for verdict in self.parts if verdict.mistake))
 
 
-def judge(task: TaskCases, function: Function) -> Verdict:
-    """Calls the function on every case, and decides each part."""
+def judge(task: TaskCases, function: Function, ask: Callable[..., Outcome] = call) -> Verdict:
+    """Calls the function on every case, or asks what `call` would give in this other way, and decides each part."""
     with one_thread():
         outcomes = [
-            call(
+            ask(
                 function,
                 task.required,
                 case.inputs,

@@ -12,6 +12,7 @@ from course_lib.checks.cases import (
     NOT_CALLABLE,
     NOT_DEFINED,
     RETURNED,
+    STOPPED,
     WRONG_SIGNATURE,
     Outcome,
     TaskCases,
@@ -106,6 +107,9 @@ def _no_value(outcome: Outcome, say: dict[str, str], hidden: bool, task: TaskCas
     if error.startswith(RETURNED):
         wanted = "returned" if task.way.results == 1 else "returned_several"
         return [say[wanted].format(got=error.removeprefix(RETURNED), count=task.way.results)]
+    if error == STOPPED:
+        why = say["stopped" if outcome.message else "interrupted"].format(seconds=outcome.message)
+        return [f"{why} {say['at']}", f"    {outcome.line}"] if outcome.line else [why]
     if error == ForbiddenCall.__name__:
         return [say["forbidden"].format(name=outcome.message)]
     if error == NoGradient.__name__:
@@ -178,6 +182,10 @@ SAY = {
         "see": "책에서 볼 곳",
         "try": "그 입력으로 직접 해 보기",
         "raised": "함수가 오류로 끝났습니다:",
+        "stopped": "{seconds}초가 지나도 끝나지 않아 멈췄습니다. 끝나지 않는 반복문이 있는지 보세요.",
+        "interrupted": "끝나기 전에 실행을 멈췄습니다.",
+        "at": "그때 실행하던 줄:",
+        "cut": "… (출력이 길어 나머지는 보이지 않습니다)",
         "signature": "함수를 부를 수 없습니다. {signature}로 정의하세요.",
         "returned": "배열 하나를 돌려주어야 하는데, 돌려준 것은 {got}입니다. return 문을 확인하세요.",
         "returned_several": "결과 {count}개를 돌려주어야 하는데, 돌려준 것은 {got}입니다. return 문을 확인하세요.",
@@ -220,6 +228,10 @@ SAY = {
         "see": "In the book",
         "try": "To try it on the inputs that fail first",
         "raised": "The function ended in an error:",
+        "stopped": "It had not ended after {seconds} seconds and was stopped. Look for a loop that doesn't end.",
+        "interrupted": "You stopped it before it ended.",
+        "at": "It was at this line:",
+        "cut": "… (more was printed than is shown)",
         "signature": "It can't be called as it is defined. Define it as {signature}.",
         "returned": "An array should come back, and {got} did. Look at the return statement.",
         "returned_several": "{count} results should come back, and {got} did. Look at the return statement.",
