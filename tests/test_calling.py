@@ -1,6 +1,7 @@
 """Calls of what students write: on copies, within limits, along every way."""
 
 import dataclasses
+import functools
 import itertools
 import sys
 import tracemalloc
@@ -135,3 +136,16 @@ def test_call_names_an_error_whose_own_words_fail(kind: type[Exception]) -> None
 def test_call_says_of_what_an_array_is(kind: str, said: str) -> None:
     outcome = call(lambda x: np.empty(3, kind), ("x",), {"x": X})
     assert outcome.error == f"returned ndarray(dtype={said})"
+
+
+def helper(x: np.ndarray) -> np.ndarray:
+    raise ValueError("no")
+
+
+@pytest.mark.parametrize("wraps", [lambda function: function, functools.lru_cache, "no_grad"])
+def test_call_shows_the_line_in_whichever_cell_of_its_author(wraps: object) -> None:
+    def answer(x: int) -> np.ndarray:
+        return helper(np.ones(x))
+
+    wrap = pytest.importorskip("torch").no_grad() if wraps == "no_grad" else wraps
+    assert call(wrap(answer), ("x",), {"x": 3}).line == 'raise ValueError("no")'
