@@ -354,6 +354,84 @@ def test_collect_bounds_the_count_of_members(collect: Collect, monkeypatch: pyte
         collect(*[(f"a{number}.txt", b"") for number in range(5)])
 
 
+BOMB = zip_bytes(*[(f"mini{number}.ipynb", bytes(2**24)) for number in range(20)])
+CLAIMS = zip_bytes(("mini.ipynb", b"one"))
+CLAIMS = CLAIMS[:-10] + struct.pack("<I", 2**31) + CLAIMS[-6:]  # the size of its table of contents
+
+
+@pytest.mark.parametrize(
+    ("within", "reason"),
+    [
+        (BOMB, "it unpacks to far more than a class hands in"),
+        (zip_bytes(*[(f"{number}.txt", b"") for number in range(1001)]), "it lists 1001 files, more than"),
+        (CLAIMS, "it lists 1 files, more than"),
+        (zip_bytes((f"mini ({'9' * 480}).ipynb", b"x"), (f"a_1_{'9' * 480}_b.ipynb", b"y")), ""),
+        (zip_bytes((f"{'_' * 60_000}.ipynb", b"x")), "its name has 60006 letters"),
+        (zip_bytes((f"mini ({'9' * 5000}).ipynb", b"x")), "its name has 5013 letters"),
+    ],
+)
+def test_collect_lets_no_students_zip_stop_the_class(
+    course: Course, collect: Collect, within: bytes, reason: str
+) -> None:
+    done = collect(("onestudent_101_9001_work.zip", within), ("threestudent_103_9003_mini.ipynb", b"three"))
+    assert [why[: len(reason)] for _, why in done.refused] == [reason] * bool(reason)
+    assert files(course)["student-003/mini/mini.ipynb"] == b"three"
+    assert sum(map(len, files(course).values())) < 2**28
+
+
+# Names that a student chose: of a file, or of what is in a zip; what the LMS and the instructor chose stands before.
+FORGED = {
+    "canvas, in a zip": ("onestudent_101_9001_work.zip", "학생둘_102_99999_mini.ipynb"),
+    "canvas, in a zip, as Moodle": ("onestudent_101_9001_a.zip", "Three Student_53_assignsubmission_file_/mini.ipynb"),
+    "canvas, in a zip, by id": ("onestudent_101_9001_work.zip", "student-002/mini.ipynb"),
+    "canvas, as Moodle": ("onestudent_101_9001_x_53_assignsubmission_file_mini.ipynb",),
+    "moodle, not in folders": (
+        "Student One_51_assignsubmission_file_Three Student_53_assignsubmission_file_mini.ipynb",
+    ),
+    "moodle, as Canvas": ("Student One_51_assignsubmission_file_/학생둘_102_99999_mini.ipynb",),
+    "moodle, in a zip": (
+        "Student One_51_assignsubmission_file_/a.zip", "Three Student_53_assignsubmission_file_/mini.ipynb",
+    ),
+    "folders, as Moodle": ("all/student-001/mini/Three Student_53_assignsubmission_file_mini.ipynb",),
+    "folders, as Canvas": ("all/student-001/mini/학생둘_102_99999_mini.ipynb",),
+    "folders, by id": ("all/student-001/student-002/mini.ipynb",),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("names", FORGED.values(), ids=FORGED)
+def test_collect_takes_nobodys_word_that_they_are_somebody_else(
+    course: Course, collect: Collect, tmp_path: Path, names: tuple[str, ...]
+) -> None:
+    content = b"mine"
+    for name in reversed(names):
+        content = zip_bytes((name, content))
+    worksheet = tmp_path / "worksheet.csv"
+    worksheet.write_text(
+        "Identifier,Full name,ID number,Last modified (submission)\n"
+        'Participant 51,Student One,student-001,"Monday, 29 March 2027, 10:00 AM"\n'
+        'Participant 53,Three Student,student-003,"Monday, 29 March 2027, 10:00 AM"\n'
+    )
+    done = collect(content=content, times=worksheet)
+    assert [one.student for one in done.students] == ["student-001"]
+    assert [name.split("/")[0] for name in files(course)] == ["student-001"]
+
+
+def test_collect_takes_no_time_from_a_zip_that_a_student_handed_in(course: Course, collect: Collect) -> None:
+    inner = zip_bytes((at("mini.ipynb", 2001, 1, 1), b"one"))
+    members = [
+        (at("onestudent_LATE_101_9001_work.zip", 2027, 4, 5, 10), inner),
+        (at("threestudent_LATE_103_9003_mini.ipynb", 2027, 4, 5, 10), b"three"),
+    ]
+    done = collect(*members, now=AFTER)
+    assert [one.late for one in done.students] == [timedelta(seconds=1)] * 2
+    moodle = [
+        (at("Student One_51_assignsubmission_file_/work.zip", 2027, 4, 5, 10), inner),
+        (at("Three Student_53_assignsubmission_file_/mini.ipynb", 2027, 4, 5, 10), b"four"),
+    ]
+    with pytest.raises(CourseError, match="does not say when student-003 handed in"):
+        collect(*moodle, now=AFTER)
+
+
 def test_collect_takes_one_of_two_members_with_one_name(course: Course, collect: Collect) -> None:
     with pytest.warns(UserWarning, match="Duplicate name"):
         content = zip_bytes(

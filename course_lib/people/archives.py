@@ -9,18 +9,20 @@ import unicodedata
 import zipfile
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import count
 from pathlib import Path, PurePosixPath
 from typing import IO
 
 from course_lib.course import CourseError
-from course_lib.grading.intake import MAX_BYTES
+from course_lib.grading.intake import MAX_BYTES, MAX_COLLECTED, MAX_FILES
 
 MAX_MEMBERS = 100_000
 MAX_DIRECTORY = 64 * 2**20  # bytes of the zip's own table of contents
 MAX_TOTAL = 2 * 2**30  # bytes of a whole zip, unpacked; or so many times what it has packed:
 MAX_RATIO = 20
+MAX_NAME = 500  # letters: a zip holds names that no system has, and patterns would go back and forth in them
 # What zipfile raises on what is no zip, or a damaged one.
 _DAMAGE = (
     zipfile.BadZipFile, zlib.error, struct.error, EOFError, NotImplementedError, RuntimeError,
@@ -53,14 +55,21 @@ def read_archive(path: Path, scratch: Path) -> Iterator[Member | Refused]:
     """
     if not path.is_file():
         raise CourseError(f"There is no file {path}. Give the zip that the LMS gave.")
-    room = _Room(max(MAX_TOTAL, MAX_RATIO * path.stat().st_size), scratch)
+    paths = (scratch / str(number) for number in count())
+    room = _Room(max(MAX_TOTAL, MAX_RATIO * path.stat().st_size), MAX_MEMBERS, paths)
     try:
         with path.open("rb") as file:
             yield from _read(file, (), 1, room)
+    except _TooMuch as error:
+        raise CourseError(f"The zip {error}. Look into it before you go on.") from error
     except _DAMAGE as error:
         raise CourseError(
             f"{path} is not a zip that can be read ({error}). Download it again and try again."
         ) from error
+
+
+class _TooMuch(Exception):
+    """A zip holds more than is read: what it does, as the end of a sentence."""
 
 
 @dataclass
@@ -68,25 +77,23 @@ class _Room:
     """How much may still be unpacked, and where to: a class's notebooks are more than a memory holds."""
 
     left: int
-    folder: Path
-    files: int = 0
+    members: int
+    paths: Iterator[Path]
+    within: int = MAX_TOTAL  # by all zips in it: they unpack to far more than their students had to send
 
     def keep(self, content: bytes) -> Path:
-        self.files += 1
-        path = self.folder / str(self.files)
+        path = next(self.paths)
         path.write_bytes(content)
         return path
 
-    def take(self, count: int) -> None:
-        self.left -= count
+    def take(self, size: int) -> None:
+        self.left -= size
         if self.left < 0:
-            raise CourseError(
-                "The zip unpacks to far more than a class hands in. Look into it before you go on."
-            )
+            raise _TooMuch("unpacks to far more than a class hands in")
 
 
 def _read(file: IO[bytes], above: tuple[str, ...], depth: int, room: _Room) -> Iterator[Member | Refused]:
-    _require_small_directory(file)
+    _require_small_directory(file, room.members)
     with zipfile.ZipFile(file) as archive:
         for member in archive.infolist():
             name = _name(member)
@@ -116,23 +123,29 @@ def _read(file: IO[bytes], above: tuple[str, ...], depth: int, room: _Room) -> I
 def _within(
     content: bytes, parts: tuple[str, ...], depth: int, room: _Room, member: zipfile.ZipInfo
 ) -> Iterator[Member | Refused]:
-    """What is in a zip within the zip; a damaged one stands for itself."""
+    """What is in a zip within the zip, whose faults are its own; a damaged one stands for itself."""
+    own = _Room(min(MAX_COLLECTED, room.within), MAX_FILES, room.paths)
+    room.within -= own.left
     try:
-        yield from _read(io.BytesIO(content), parts, depth + 1, room)
+        for found in _read(io.BytesIO(content), parts, depth + 1, own):
+            # The times in it are those of whoever packed it, and say nothing of when it came.
+            yield replace(found, time=_time(member)) if isinstance(found, Member) else found
+    except _TooMuch as error:
+        yield Refused("/".join(parts), f"it {error}")
     except _DAMAGE:
         yield Member(parts, None, _time(member))
+    finally:
+        room.within += max(own.left, 0)
 
 
-def _require_small_directory(file: IO[bytes]) -> None:
+def _require_small_directory(file: IO[bytes], most: int) -> None:
     """A table of contents is read as a whole: one of gigabytes would fill the memory."""
     end = getattr(zipfile, "_EndRecData")(file)  # noqa: B009  # untyped
     if not end:
         raise zipfile.BadZipFile("it has no table of contents")
-    count, size = end[4], end[5]
-    if count > MAX_MEMBERS or size > MAX_DIRECTORY:
-        raise CourseError(
-            f"The zip lists {count} files, more than the {MAX_MEMBERS} that are read. Look into it before you go on."
-        )
+    listed, size = end[4], end[5]
+    if listed > most or size > MAX_DIRECTORY:
+        raise _TooMuch(f"lists {listed} files, more than the {most} that are read")
     file.seek(0)
 
 
@@ -148,8 +161,8 @@ def _unpack(archive: zipfile.ZipFile, member: zipfile.ZipInfo, room: _Room) -> b
 
 
 def _complaint(member: zipfile.ZipInfo, name: str) -> str:
-    if not name:
-        return "it has no name"
+    if not 0 < len(name) <= MAX_NAME:
+        return f"its name has {len(name)} letters"
     if (
         name.startswith(("/", "\\"))
         or ".." in PurePosixPath(name.replace("\\", "/")).parts

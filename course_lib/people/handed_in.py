@@ -16,16 +16,16 @@ Source = Literal["canvas", "moodle", "folders"]
 
 # Canvas: lastnamefirst[_LATE]_USER_FILE_name.ipynb, where an anonymous one has anon_XXXXX for the user.
 _CANVAS = re.compile(
-    r"(?P<name>.*?)(?P<late>(?:^|_)LATE)?_?(?P<user>(?<=_)\d+|anon_[0-9A-Za-z]+)_(?P<file>\d+)_(?P<rest>.+)",
+    r"(?P<name>.*?)(?P<late>(?:^|_)LATE)?_?(?P<user>(?<=_)\d+|anon_[0-9A-Za-z]+)_(?P<file>\d{1,19})_(?P<rest>.+)",
     re.I,
 )
 # Moodle: a folder FULL NAME_NUMBER_assignsubmission_file (with an underscore at the end before 4.1), or that as the
 # beginning of a file's name.
 _MOODLE = re.compile(
-    r"(?P<name>.*)_(?P<user>\d+)_assignsubmission_(?:file|onlinetext)(?:_(?P<rest>.*))?", re.I
+    r"(?P<name>.*?)_(?P<user>\d+)_assignsubmission_(?:file|onlinetext)(?:_(?P<rest>.*))?", re.I
 )
 # What Canvas, browsers and people add to the name of a file that comes again.
-_AGAIN = re.compile(r"(?: ?\((\d+)\)|-(\d+)|[ _-]+copy(?: ?(\d+))?)(?=\.ipynb$)", re.I)
+_AGAIN = re.compile(r"(?: ?\((\d{1,9})\)|-(\d{1,9})|[ _-]{1,3}copy(?: ?(\d{1,9}))?)(?=\.ipynb$)", re.I)
 
 
 @dataclass(frozen=True)
@@ -109,22 +109,28 @@ def person_of(owner: Owner, class_list: Directory, numbers: dict[str, Person]) -
 
 
 def _named(member: Member, source: str | None, class_list: Directory) -> tuple[Owner, str, int] | None:
-    """Whose a member is, the file's own name, and the LMS's number of the upload."""
-    if source in (None, "moodle"):
-        for depth, part in enumerate(member.parts):
-            if match := _MOODLE.fullmatch(part):
-                place = f"{match['name']}_{match['user']}_assignsubmission_file_"
-                name = match["rest"] if depth == len(member.parts) - 1 and match["rest"] else member.parts[-1]
-                return Owner("moodle", match["name"], match["user"], place=place), name, 0
-    if source in (None, "canvas"):
-        for depth, part in reversed(list(enumerate(member.parts))):
-            if match := _CANVAS.fullmatch(part):
-                name = match["rest"] if depth == len(member.parts) - 1 else member.parts[-1]
-                place = part[: len(part) - len(match["rest"])]
-                owner = Owner("canvas", match["name"], match["user"], bool(match["late"]), place)
-                return owner, name, int(match["file"])
-    if source is None:
-        for part in member.parts[:-1]:
-            if person := class_list.by_id(part):
-                return Owner("folders", person.id, ""), member.parts[-1], 0
+    """Whose a member is, the file's own name, and the LMS's number of the upload.
+
+    The outermost name that says it counts: what lies within has been named by whoever handed it in.
+    """
+    for depth, part in enumerate(member.parts):
+        last = depth == len(member.parts) - 1
+        within = "" if last else member.parts[-1]
+        if source is None and not last and (person := class_list.by_id(part)):
+            return Owner("folders", person.id, ""), within, 0
+        moodle = _MOODLE.fullmatch(part) if source in (None, "moodle") else None
+        # Canvas names files: a folder may be called ps1_2027_1_spring.
+        is_file = last or part.lower().endswith(".zip")
+        canvas = _CANVAS.fullmatch(part) if is_file and source in (None, "canvas") else None
+        if moodle and not (canvas and canvas.start("user") < moodle.start("user")):
+            place = f"{moodle['name']}_{moodle['user']}_assignsubmission_file_"
+            return (
+                Owner("moodle", moodle["name"], moodle["user"], place=place),
+                within or moodle["rest"] or part,
+                0,
+            )
+        if canvas:
+            place = part[: len(part) - len(canvas["rest"])]
+            owner = Owner("canvas", canvas["name"], canvas["user"], bool(canvas["late"]), place)
+            return owner, within or canvas["rest"], int(canvas["file"])
     return None
