@@ -57,6 +57,12 @@ MASKED_BEFORE_SCALING = Text(
     "mask한 다음 scale을 곱했습니다. scale=0이면 0 × (−∞) = NaN입니다. scale이 먼저입니다.",
     "The scale is applied after the mask, and 0 × (−∞) is NaN for scale=0. Scale first.",
 )
+MASK_ADDED = Text(
+    "boolean mask를 그대로 더했습니다. True는 1이라 logit이 1 커질 뿐, 아무것도 가려지지 않습니다. False인 자리를 "
+    "−∞로 두세요.",
+    "The boolean mask is added as it is. True is 1, so a logit only grows by 1, and nothing is masked. Put −∞ where it "
+    "is False.",
+)
 MASK_INVERTED = Text(
     "mask를 반대로 읽었습니다. True는 '볼 수 있음'입니다.",
     "The mask is inverted. True means may attend.",

@@ -12,6 +12,7 @@ from course_lib.grading.hints import (
     DIVIDED_BY_D_K,
     FIRST_BATCH_FOR_ALL,
     HALF_PRECISION,
+    MASK_ADDED,
     MASK_INVERTED,
     MASK_MULTIPLIED,
     MASK_NOT_USED,
@@ -75,6 +76,10 @@ CONTRIBUTION_PARTS = (
 def nan_removed_in_place(weights, v):
     v[~np.isfinite(v)] = 0.0
     return weights[..., None] * v[..., None, :, :]
+
+
+def einsum_of_one_matrix(weights, v):
+    return np.where((weights == 0)[..., None], 0.0, np.einsum("ij,jd->ijd", weights, v))
 
 
 def half_precision_contributions(weights, v):
@@ -279,6 +284,26 @@ CONTRIBUTIONS = Task(
             frozenset({"masked"}),
         ),
         Mistake(
+            einsum_of_one_matrix,
+            Text(
+                'einsum의 "ij,jd->ijd"는 행렬 하나에만 맞습니다. batch 축은 ...으로 적습니다: "...ij,...jd->...ijd".',
+                'einsum\'s "ij,jd->ijd" fits a single matrix only. Write ... for batch axes: "...ij,...jd->...ijd".',
+            ),
+            frozenset({"batches"}),
+        ),
+        Mistake(
+            variant(
+                contributions,
+                "infinity_forgotten",
+                ("shares == 0", "(shares == 0) & np.isnan(v[..., None, :, :])"),
+            ),
+            Text(
+                "weight가 0인 자리에서 v의 NaN만 살폈습니다. 0 × ∞도 NaN입니다. v에 무엇이 있든 weight가 0이면 0을 고르세요.",
+                "Where the weight is 0, only NaN in v is looked for. 0 × ∞ is NaN too: select 0 there whatever v holds.",
+            ),
+            frozenset({"masked"}),
+        ),
+        Mistake(
             variant(contributions, "small_taken_for_zero", ("shares == 0", "np.isclose(shares, 0)")),
             Text(
                 "아주 작은 weight를 0으로 보았습니다 (np.isclose). 0이 아닌 weight로 읽는 Value의 NaN은 나타나야 합니다. == 0으로 확인하세요.",
@@ -348,14 +373,21 @@ def draw_logit_batches(rng):
     return [{"logits": distinct_logits(rng, 2, 5, 7), "factors": np.array([0.5, 3.0, 10.0])}]
 
 
+# What float32 holds, no finite factor that people write brings to its limit: the smallest differences, times 1e9 or
+# the largest float32, are next to nothing still; the largest, times the largest float64, are beyond it.
+CLOSE, FAR = 2.0**-126, 2.0**100
+
+
 def draw_limit(rng):
     tied = np.array([[4.0, 4, 1, 2, 0], [4, 4, 4, 1, 3], [4, 1, 2, 3, 0]])
-    batch = np.broadcast_to(tied - rng.integers(1, 4), (7, 3, 5))
-    # Of numbers so close, 10000 times the difference is next to nothing.
-    close = 2.0**-20 * tied
+    # Every row has another maximum, and np.isclose takes all numbers around a million for one.
+    rows = tied - rng.permutation([1, 2, 3])[:, None]
+    around = 2.0**20 + tied - rng.permutation([1, 2, 3])[:, None]
+    drawn = [rows, np.broadcast_to(rows, (7, 3, 5)), CLOSE * rows, FAR * rows, around]
+    factors = [[np.inf, 1.0], [1.0, np.inf], [np.inf, 1.0], [np.inf], [np.inf]]
     return [
-        {"logits": rng.permuted(logits, axis=-1), "factors": np.array([1.0, np.inf])}
-        for logits in (batch[0], batch, close)
+        {"logits": rng.permuted(logits, axis=-1), "factors": np.array(some)}
+        for logits, some in zip(drawn, factors, strict=True)
     ]
 
 
@@ -363,7 +395,7 @@ def draw_masked_logits(rng):
     # All above 0: whoever multiplies by np.inf gets ∞ − ∞, whatever else is done.
     mask = random_mask(rng, 5, 7, dead_row=True)
     logits = np.where(mask, distinct_logits(rng, 5, 7) + 1.125, -np.inf)
-    return [{"logits": logits, "factors": np.array([0.0, -1.0, np.inf])}]
+    return [{"logits": logits, "factors": rng.permutation([0.0, -1.0, np.inf])}]
 
 
 def draw_huge_factors(rng):
@@ -469,10 +501,48 @@ def power_of_the_weights(logits, factors):
     return powers / powers.sum(axis=-1, keepdims=True)
 
 
+def power_with_guards(logits, factors):
+    weights, limits = sharpen(logits, [1.0])[0], sharpen(logits, [np.inf])[0]
+    results = []
+    for factor in factors:
+        with np.errstate(divide="ignore"):
+            powers = np.where(np.isneginf(logits), 0.0, weights**factor)
+        total = powers.sum(axis=-1, keepdims=True)
+        results.append(limits if np.isinf(factor) else powers / np.where(total == 0, 1.0, total))
+    return np.stack(results)
+
+
+softmax_of_the_product = variant(
+    sharpen,
+    "softmax_of_the_product",
+    ("if np.isinf(factor)", "if False"),
+    ("np.where(allowed, factor * finite, -np.inf)", "factor * logits"),
+    ("np.where(np.isneginf(highest), 0.0, highest)", "highest"),
+    ("np.where(total == 0, 1.0, total)", "total"),
+)
+
+
+def nan_replaced_at_the_end(logits, factors):
+    return np.nan_to_num(softmax_of_the_product(logits, factors))
+
+
 MULTIPLIED_AS_THEY_COME = Text(
     "Softmax는 맞지만 배수를 그대로 곱했습니다. ∞ × 0, ∞ − ∞, 0 × (−∞)가 NaN입니다. 극한과 가려진 자리를 따로 다루세요.",
     "The Softmax is right, but factors are multiplied as they come: ∞ × 0, ∞ − ∞ and 0 × (−∞) are NaN. "
     "Treat the limit and masked places apart.",
+)
+
+
+NUMBER_FOR_INFINITY = Text(
+    "극한 대신 큰 수를 곱했습니다. logits가 아주 가까우면 그 수로도 모자라고, 멀면 곱이 넘쳐 ∞ − ∞ = NaN이 됩니다. 가장 큰 logit인 자리에 1을 두고 "
+    "그런 자리의 수로 나누세요.",
+    "A large number is multiplied in place of the limit. It is too small for logits that lie very close, and far apart the "
+    "product overflows: ∞ − ∞ = NaN. Put 1 where the logit is the largest, and divide by how many there are.",
+)
+POWER_OF_THE_WEIGHTS = Text(
+    "weights를 거듭제곱했습니다. 큰 배수에서는 모두 0이 되고 (0/0 = NaN), 가려진 자리는 0⁰ = 1로 열립니다. 배수는 logits에 곱하세요.",
+    "This raises the weights to a power. Large ones make all of them 0 (0/0 = NaN), and a masked place opens, as 0⁰ = 1. "
+    "Multiply the logits.",
 )
 
 
@@ -608,14 +678,7 @@ SHARPEN = Task(
             frozenset({"limit", "masked", "huge"}),
         ),
         Mistake(
-            variant(
-                sharpen,
-                "softmax_of_the_product",
-                ("if np.isinf(factor)", "if False"),
-                ("np.where(allowed, factor * finite, -np.inf)", "factor * logits"),
-                ("np.where(np.isneginf(highest), 0.0, highest)", "highest"),
-                ("np.where(total == 0, 1.0, total)", "total"),
-            ),
+            softmax_of_the_product,
             MULTIPLIED_AS_THEY_COME,
             frozenset({"limit", "masked"}),
         ),
@@ -630,27 +693,90 @@ SHARPEN = Task(
             frozenset({"limit", "masked"}),
         ),
         Mistake(
+            nan_replaced_at_the_end,
+            Text(
+                "NaN을 나중에 0으로 지웠습니다 (np.nan_to_num). 그 row는 0이 아니라, 볼 수 있는 Keys가 1을 나누어 가져야 합니다. 극한과 가려진 "
+                "자리를 따로 다루어 NaN이 나오지 않게 하세요.",
+                "NaN is replaced by 0 at the end (np.nan_to_num). Such a row isn't 0: its allowed Keys share 1. Treat the limit and "
+                "masked places apart, so that no NaN comes up.",
+            ),
+            frozenset({"limit", "masked"}),
+        ),
+        Mistake(
+            variant(
+                sharpen, "large_number_for_infinity", ("in factors:\n", "in np.minimum(factors, 1e4):\n")
+            ),
+            NUMBER_FOR_INFINITY,
+            frozenset({"limit"}),
+        ),
+        Mistake(
+            variant(
+                sharpen, "huge_number_for_infinity", ("in factors:\n", "in np.minimum(factors, 1e300):\n")
+            ),
+            NUMBER_FOR_INFINITY,
+            frozenset({"limit"}),
+        ),
+        Mistake(
             variant(
                 sharpen,
-                "large_number_for_infinity",
-                ("in factors:\n", "in np.minimum(factors, 1e4):\n"),
+                "largest_number_for_infinity",
+                ("in factors:\n", "in np.minimum(factors, np.finfo(float).max):\n"),
+            ),
+            NUMBER_FOR_INFINITY,
+            frozenset({"limit", "masked"}),
+        ),
+        Mistake(
+            variant(
+                sharpen,
+                "nearly_equal_taken_for_tied",
+                (
+                    "logits == logits.max(axis=-1, keepdims=True)",
+                    "np.isclose(logits, logits.max(axis=-1, keepdims=True))",
+                ),
             ),
             Text(
-                "극한 대신 큰 수를 곱했습니다. logits가 서로 아주 가까우면 그 수로는 모자랍니다. 가장 큰 logit인 자리에 1을 두고 그 수로 나누세요.",
-                "A large number is multiplied in place of the limit. Logits that lie very close are not told apart by it: "
-                "put 1 where the logit is the largest, and divide by how many there are.",
+                "거의 같은 logits를 비긴 것으로 보았습니다 (np.isclose). 극한에서는 조금이라도 크면 1을 모두 받습니다. ==로 비교하세요.",
+                "Logits that are nearly equal are taken for tied (np.isclose). In the limit the larger takes all, by however little: "
+                "compare with ==.",
             ),
             frozenset({"limit"}),
         ),
         Mistake(
-            power_of_the_weights,
-            Text(
-                "weights를 거듭제곱했습니다. 큰 배수에서는 모두 0이 되고 (0/0 = NaN), 가려진 자리는 0⁰ = 1로 열립니다. 배수는 logits에 곱하세요.",
-                "This raises the weights to a power. Large ones make all of them 0 (0/0 = NaN), and a masked place opens, as 0⁰ = 1. "
-                "Multiply the logits.",
+            variant(
+                sharpen,
+                "largest_of_all_rows",
+                ("logits == logits.max(axis=-1, keepdims=True)", "logits == logits.max()"),
             ),
-            frozenset({"limit", "masked", "huge"}),
+            Text(
+                "극한에서 배열 전체의 최댓값과 비교했습니다. 최댓값은 row마다 다릅니다 (axis=-1, keepdims=True).",
+                "In the limit, logits are compared with the maximum of the whole array. Each row has its own (axis=-1, keepdims=True).",
+            ),
+            frozenset({"limit", "masked"}),
         ),
+        Mistake(
+            variant(
+                sharpen,
+                "one_maximum_for_all_rows",
+                ("multiplied.max(axis=-1, keepdims=True)", "multiplied.max()"),
+            ),
+            Text(
+                "배열 전체의 최댓값을 뺐습니다. 그보다 훨씬 작은 row에서는 exp가 모두 0이 됩니다. row의 최댓값을 빼세요 (axis=-1, keepdims=True).",
+                "The maximum of the whole array is subtracted. In a row far below it every exp is 0. Subtract the row's own "
+                "(axis=-1, keepdims=True).",
+            ),
+            frozenset({"huge"}),
+        ),
+        Mistake(
+            variant(sharpen, "joined_along_an_axis", ("np.stack(results)", "np.concatenate(results)")),
+            Text(
+                "배수마다 얻은 결과를 있던 축으로 이어 붙였습니다 (np.concatenate, np.vstack). 배수의 축을 새로 만드세요 (np.stack): (n, ..., n_q, n_k).",
+                "The results are joined along an axis that was there (np.concatenate, np.vstack). Give the factors an axis of their own "
+                "(np.stack): (n, ..., n_q, n_k).",
+            ),
+            everywhere(SHARP_PARTS),
+        ),
+        Mistake(power_of_the_weights, POWER_OF_THE_WEIGHTS, frozenset({"limit", "masked", "huge"})),
+        Mistake(power_with_guards, POWER_OF_THE_WEIGHTS, frozenset({"huge"})),
         Mistake(
             variant(
                 sharpen,
@@ -658,8 +784,8 @@ SHARPEN = Task(
                 ("multiplied - np.where(np.isneginf(highest), 0.0, highest)", "multiplied"),
             ),
             Text(
-                "최댓값을 빼지 않아 exp가 넘쳤습니다. 배수가 클수록 먼저 일어나는 일입니다.",
-                "Without the maximum subtracted, exp overflows, the sooner the larger the factor.",
+                "최댓값을 빼지 않아 exp가 넘치거나 모두 0이 되었습니다. 배수나 logit이 클수록 먼저 일어나는 일입니다.",
+                "Without the maximum subtracted, exp overflows or vanishes, the sooner the larger the factor or the logits.",
             ),
             frozenset({"huge"}),
         ),
@@ -942,6 +1068,32 @@ ATTENTION_IN_COLUMNS = Task(
             MODERATE,
         ),
         Mistake(
+            variant(attention_in_columns, "scaled_by_n_k", ("np.sqrt(q.shape[-2])", "np.sqrt(k.shape[-1])")),
+            Text(
+                "√n_k로 나누었습니다. column 표기에서 k.shape[-1]은 Keys의 수이고, d_k는 k.shape[-2]입니다.",
+                "This divides by √n_k. With columns, k.shape[-1] is the number of Keys, and d_k is k.shape[-2].",
+            ),
+            MODERATE,
+        ),
+        Mistake(
+            variant(attention_in_columns, "mask_added", ("np.where(mask, logits, -np.inf)", "logits + mask")),
+            MASK_ADDED,
+            WITH_MASK,
+        ),
+        Mistake(
+            variant(
+                attention_in_columns,
+                "first_axis_for_keys",
+                ("logits.max(axis=-2", "logits.max(axis=0"),
+                ("exponentials.sum(axis=-2", "exponentials.sum(axis=0"),
+            ),
+            Text(
+                "axis=0은 행렬 하나일 때만 Key 축입니다. batch가 있으면 뒤에서 둘째 축 axis=-2입니다.",
+                "axis=0 is the Key axis of a single matrix only. With batch axes it is the last but one, axis=-2.",
+            ),
+            frozenset({"batches"}),
+        ),
+        Mistake(
             variant(attention_in_columns, "scaled_by_d_k", ("np.sqrt(q.shape[-2])", "q.shape[-2]")),
             DIVIDED_BY_D_K,
             MODERATE,
@@ -1210,12 +1362,14 @@ def telling_row(rng, n_k, unit, parts=PARTS_OF_ONE):
             return row / parts
 
 
-def inexact_row(rng, n_k, unit):
-    """Such a row of three decimals, of which no number is exact: the missing units, an integer, come out below it."""
+def inexact_row(rng, n_k, unit, side):
+    """Such a row of three decimals, of which no number is exact: however its missing units, an integer, are counted,
+    they come out below it (side -1) or above it (side 1)."""
     while True:
         row = telling_row(rng, n_k, unit, parts=1000)
-        missing = (row * unit).sum() - np.floor(row * unit).sum()
-        if (row * unit % 1).all() and missing < np.rint(missing):
+        exact, shown = row * unit, np.floor(row * unit)
+        missing = np.array([sum(exact) - sum(shown), sum(exact - shown), sum(row) * unit - sum(shown)])
+        if (exact % 1).all() and (np.sign(missing - np.rint(missing)) == side).all():
             return row
 
 
@@ -1230,7 +1384,7 @@ def draw_shown_rows(rng):
 def draw_decimals(rng):
     return [
         {"weights": telling_rows(rng, 5, 7, unit=1000), "decimals": 3},
-        {"weights": np.array([inexact_row(rng, 5, unit=10) for _ in range(3)]), "decimals": 1},
+        {"weights": np.array([inexact_row(rng, 5, 10, side) for side in (-1, -1, 1)]), "decimals": 1},
     ]
 
 
@@ -1238,14 +1392,20 @@ def draw_shown_batches(rng):
     return [{"weights": telling_rows(rng, 2, 3, 5, 7)}]
 
 
+# More equal remainders than the 16 numbers that an unstable sort happens to keep in order; in the second row they lie
+# above one half, so that whoever rounds first has units to take back.
+MANY_EQUAL = np.array([[3.0] * 31 + [6] * 5 + [5], [2] * 30 + [10] * 5 + [9] * 2]) / 128
+
+
 def draw_equal_remainders(rng):
-    rows = np.array([[2.0, 2, 2, 1, 1], [3, 2, 1, 1, 1], [1, 1, 1, 1, 4]]) / 8
+    # Only equal weights have equal remainders: in others rounding may tell them apart, by however one counts.
+    rows = np.array([[4.0, 4, 4, 2, 2], [2, 2, 2, 5, 5], [2, 2, 2, 2, 8]]) / 16
     while True:
         weights = rng.permuted(rows, axis=1)
         # Of the first row one unit is missing: whoever takes the order for the ranks gives it to another Key.
         order = np.argsort(-(weights[0] * 100 % 1), kind="stable")
         if order[order[0]] != 0:
-            return [{"weights": weights}]
+            return [{"weights": weights}, {"weights": rng.permuted(MANY_EQUAL, axis=1)}]
 
 
 def draw_unread_rows(rng):
@@ -1259,7 +1419,12 @@ SHOWN_PARTS = (
     Part("rows", 2, Text("소수 둘째 자리", "two decimals"), draw_shown_rows),
     Part("decimals", 1, Text("다른 자릿수", "other numbers of decimals"), draw_decimals),
     Part("batches", 1, Text("batch 축", "batch axes"), draw_shown_batches),
-    Part("ties", 1, Text("같은 나머지", "equal remainders"), draw_equal_remainders),
+    Part(
+        "ties",
+        1,
+        Text("같은 나머지: 앞의 Key가 먼저", "equal remainders: the earlier Key first"),
+        draw_equal_remainders,
+    ),
     Part(
         "masked", 1, Text("가려진 Keys와 모두 가려진 row", "masked Keys, and a row of them"), draw_unread_rows
     ),
@@ -1277,6 +1442,27 @@ def last_key_completes_the_sum(weights, decimals=2):
     shown = np.round(weights, decimals)
     shown[..., -1] = 1 - shown[..., :-1].sum(axis=-1)
     return shown
+
+
+def all_from_a_remainder_on(weights, decimals=2):
+    unit = 10**decimals
+    shown = np.floor(weights * unit)
+    remainders = weights * unit - shown
+    for row in np.ndindex(weights.shape[:-1]):
+        missing = round(remainders[row].sum())
+        if missing:
+            shown[row] += remainders[row] >= np.sort(remainders[row])[-missing]
+    return shown / unit
+
+
+def rounded_and_mended_by_errors(weights, decimals=2):
+    unit = 10**decimals
+    shown = np.round(weights * unit)
+    for row in np.ndindex(weights.shape[:-1]):
+        missing = round((weights[row] * unit).sum() - shown[row].sum())
+        errors = (weights[row] * unit - shown[row]) * np.sign(missing)
+        shown[row][np.argsort(-errors, kind="stable")[: abs(missing)]] += np.sign(missing)
+    return shown / unit
 
 
 def scaled_in_place(weights, decimals=2):
@@ -1388,12 +1574,40 @@ SHOWN_WEIGHTS = Task(
             frozenset({"decimals"}),
         ),
         Mistake(
+            variant(shown_weights, "missing_units_rounded_up", ("np.rint(exact", "np.ceil(exact")),
+            Text(
+                "모자란 단위의 수를 올렸습니다(np.ceil). 소수는 정확히 저장되지 않아 2가 2.0000…1로도 나오고, 올리면 3이 됩니다. np.rint로 반올림하세요.",
+                "The number of missing units is rounded up (np.ceil). Decimals are not stored exactly: 2 may come out as 2.0000…1, "
+                "which is 3 then. Round it with np.rint.",
+            ),
+            frozenset({"decimals"}),
+        ),
+        Mistake(
             rounded_and_mended_at_the_largest,
             Text(
                 "반올림하고 어긋난 만큼을 가장 큰 weight에서 고쳤습니다. 나머지가 가장 큰 Keys가 한 단위씩 받습니다.",
                 "This rounds and mends the sum at the largest weight. The Keys with the largest remainders get a unit each.",
             ),
             everywhere(SHOWN_PARTS),
+        ),
+        Mistake(
+            all_from_a_remainder_on,
+            Text(
+                "가장 작은 받을 나머지와 같은 Keys가 모두 받아 합이 넘쳤습니다 (>=). 같은 나머지 가운데서는 앞의 Key부터, 모자란 수만큼만 줍니다.",
+                "All Keys with the smallest remainder that still gets a unit have one (>=), and the sum is too large. Of equal "
+                "remainders the earlier come first, as many as are missing.",
+            ),
+            frozenset({"ties"}),
+        ),
+        Mistake(
+            rounded_and_mended_by_errors,
+            Text(
+                "반올림한 다음 넘친 단위를 도로 가져왔습니다. 나머지가 같으면 뒤의 Key에서 가져와야 하는데 앞에서 가져왔습니다. 내림에서 시작하면 나누어 "
+                "주기만 하면 됩니다.",
+                "This rounds, and takes back what is too much. Of equal remainders the later Keys would have to give back, and here the "
+                "earlier do. Start by rounding down, and there is only handing out.",
+            ),
+            frozenset({"ties"}),
         ),
         Mistake(
             variant(
@@ -1693,8 +1907,10 @@ LOST_NUMBERS = Task(
                 ),
             ),
             Text(
-                "min(n_q, n_k)를 rank로 썼습니다. rank는 서로 독립인 row의 수입니다.",
-                "min(n_q, n_k) is taken for the rank. The rank is the number of independent rows.",
+                "min(n_q, n_k)를 rank로 썼거나, singular values를 0과 꼭 같은지 비교했습니다 (계산하면 0 대신 1e-17이 남습니다). rank는 서로 독립인 "
+                "row의 수입니다.",
+                "min(n_q, n_k) is taken for the rank; or singular values are compared with 0 exactly, where 1e-17 is left of it. "
+                "The rank is the number of independent rows.",
             ),
             everywhere(LOST_PARTS),
         ),
@@ -1950,6 +2166,12 @@ def values_in_float32(weights, v, wish=None):
     return other_values(weights, v, None if wish is None else wish.astype(np.float32))
 
 
+WISH_REQUIRED = Text(
+    "wish=None일 때 실패합니다. 주지 않으면 0에 가장 가까운 V'입니다.",
+    "This fails for wish=None. Where it is not given, V' is the nearest to 0.",
+)
+
+
 OTHER_VALUES = Task(
     name="other_values",
     reference=other_values,
@@ -2053,6 +2275,37 @@ OTHER_VALUES = Task(
         Mistake(
             variant(
                 other_values,
+                "moved_where_the_output_sees_it",
+                (
+                    "difference = weights @ v - weights @ wish\n    return wish +",
+                    "difference = weights @ wish - weights @ v\n    return v +",
+                ),
+            ),
+            Text(
+                "v를 wish 쪽으로 옮겼지만, A⁺A(wish − v)는 output이 보는 부분이라 A V'이 A·wish가 됩니다. wish에서 출발해 모자란 output만 더하세요.",
+                "v is moved towards the wish, but A⁺A(wish − v) is the part that the output sees: A V' becomes A·wish. Start from the "
+                "wish, and add what its output lacks.",
+            ),
+            everywhere(VALUE_PARTS),
+        ),
+        Mistake(
+            variant(
+                other_values,
+                "all_axes_reversed",
+                (
+                    "np.linalg.pinv(weights, rcond=1e-5)",
+                    "weights.T @ np.linalg.pinv(weights @ weights.T, rcond=1e-5)",
+                ),
+            ),
+            Text(
+                ".T는 batch 축까지 뒤집습니다. 마지막 두 축만 바꾸거나 (np.swapaxes), np.linalg.pinv(weights)를 그대로 쓰세요.",
+                ".T reverses the batch axes as well. Swap the last two only (np.swapaxes), or use np.linalg.pinv(weights) as it is.",
+            ),
+            frozenset({"batches"}),
+        ),
+        Mistake(
+            variant(
+                other_values,
                 "difference_the_other_way",
                 ("weights @ v - weights @ wish", "weights @ wish - weights @ v"),
             ),
@@ -2097,10 +2350,17 @@ OTHER_VALUES = Task(
                 "wish_required",
                 ("    if wish is None:\n        wish = np.zeros_like(v)\n", ""),
             ),
-            Text(
-                "wish=None일 때 실패합니다. 주지 않으면 0에 가장 가까운 V'입니다.",
-                "This fails for wish=None. Where it is not given, V' is the nearest to 0.",
+            WISH_REQUIRED,
+            frozenset({"smallest", "batches"}),
+        ),
+        Mistake(
+            variant(
+                other_values,
+                "wish_required_in_a_difference",
+                ("    if wish is None:\n        wish = np.zeros_like(v)\n", ""),
+                ("weights @ v - weights @ wish", "weights @ (v - wish)"),
             ),
+            WISH_REQUIRED,
             frozenset({"smallest", "batches"}),
         ),
         Mistake(
