@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from mini import cell_of, snapshot
+from mini import DOUBLE, cell_of, snapshot
 
 from course_lib.course import Course
 from course_lib.grading.bank import hidden_cases, load_bank
@@ -29,7 +29,6 @@ from course_lib.grading.student_room.place import Limits as RoomLimits
 from course_lib.grading.verdicts import Verdict, read_verdicts
 
 FOLDER = Path(__file__).parent / "attacks"
-DOUBLE = "def double(x):\n    return 2 * x"
 MEAN = "def mean(x, axis=-1):\n    return x.sum(axis=axis) / x.shape[axis]"
 HONEST = {"double-solution": DOUBLE, "mean-solution": MEAN}
 SECONDS = Limits(cell=4.0, call=4.0, notebook=30.0)

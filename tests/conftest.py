@@ -1,4 +1,4 @@
-"""What tests share: the array libraries that they run on, and the browser."""
+"""What tests share: the array libraries that they run on, the small course, and the browser."""
 
 from __future__ import annotations
 
@@ -7,11 +7,17 @@ import functools
 import importlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import array_api_compat
 import numpy as np
 import pytest
+
+if TYPE_CHECKING:
+    from course_lib.course import Course
+    from course_lib.grading.bank import Bank
+    from course_lib.grading.rooms import Room
 
 MODULES = {
     "numpy": "array_api_compat.numpy",
@@ -64,6 +70,40 @@ def one_process_for_alembic() -> None:
 @pytest.fixture(scope="session", params=["numpy", "torch"])
 def backend(request: pytest.FixtureRequest) -> Backend:
     return Backend(request.param)
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
+    """The small course of `mini.py`, released: one for all tests of a file, unless the file makes its own."""
+    made: Course = importlib.import_module("mini").released_course(tmp_path_factory.mktemp("course"))
+    return made
+
+
+@pytest.fixture(scope="module")
+def released(course: Course) -> Any:
+    """Its notebook, as students get it."""
+    return importlib.import_module("course_lib.grading.notebook").read_notebook(course.released("mini"))
+
+
+@pytest.fixture
+def bank(course: Course) -> Bank:
+    loaded: Bank = importlib.import_module("course_lib.grading.bank").load_bank(course.solutions / "mini")
+    return loaded
+
+
+@pytest.fixture
+def notebook_text(course: Course) -> Path:
+    """The text that the small course's notebook is made from."""
+    return course.solutions / "mini" / "mini.md"
+
+
+@pytest.fixture(scope="module")
+def room() -> Iterator[Room]:
+    """One for students' code, in which 500 MiB a seat are too much."""
+    place = importlib.import_module("course_lib.grading.student_room.place")
+    rooms = importlib.import_module("course_lib.grading.rooms")
+    with rooms.Room(limits=place.Limits(resident=500 * 2**20)) as made:
+        yield made
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import test_class_run
+import graded_class
 from mini import snapshot
 
 import course_lib.cli as cli
@@ -47,7 +47,7 @@ def state(course: Path, gradebook: Path) -> dict[str, Any]:
         for folder in ("autograded", "submitted")
         for name, content in snapshot(course / folder).items()
     }
-    marks = {student: repr(kept) for student, kept in test_class_run.marks(gradebook).items()}
+    marks = {student: repr(kept) for student, kept in graded_class.marks(gradebook).items()}
     return {"marks": marks, "files": files}
 
 
@@ -70,7 +70,7 @@ def main() -> None:
     kind, room = sys.argv[4], int(sys.argv[5])
     subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={SIZE}", "tmpfs", place], check=True)
     worker.library_digest = lambda: ""
-    run.LocalWorkers, run.BATCH = test_class_run.Inline, 2
+    run.LocalWorkers, run.BATCH = graded_class.Inline, 2
     course, gradebook = arrange(course, place, kind)
     ballast = place / "ballast"
     left = shutil.disk_usage(place).free - room

@@ -8,13 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mini import cell_of
+from mini import DOUBLE, MEAN, cell_of
 
 from course_lib.course import Course
 from course_lib.grading.notebook import new_cell, new_notebook, read_notebook, text_of
-
-DOUBLE = "def double(x):\n    return 2 * x"
-MEAN = "def mean(x, axis=-1):\n    return x.mean(axis=axis)"
 
 
 @dataclass

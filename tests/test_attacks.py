@@ -24,7 +24,6 @@ from attack_suite import (
     verdicts,
 )
 from attack_table import NOT_RUN, fields, hand_in_as, rows, stock_points, written
-from mini import released_course
 from test_stamps import listed_by_formgrader
 
 from course_lib.course import Course, find_course
@@ -60,10 +59,9 @@ def texts_of(output: Any) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
-    made = released_course(tmp_path_factory.mktemp("course"))
-    (made.root / "gradebook.db").touch()
-    return made
+def course(course: Course) -> Course:
+    (course.root / "gradebook.db").touch()
+    return course
 
 
 @pytest.fixture(scope="module")

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import test_class_run
-from mini import hand_in, released_course
+from mini import DOUBLE, MEAN, hand_in
 
 import course_lib.grading.run as run
 from course_lib.course import Course
@@ -23,13 +22,13 @@ from course_lib.grading.run import grade
 from course_lib.grading.verdicts import LIMITS, Verdict
 from course_lib.grading.worker import Examined, Unit, begin, examine_unit, paper_of
 
-ANSWERS = {"double_solution": "def double(x):\n    return 2 * x", "mean_solution": test_class_run.MEAN}
+ANSWERS = {"double_solution": DOUBLE, "mean_solution": MEAN}
 SHOWS = "import matplotlib.pyplot as plt\nprint('a' * 100_000)\nplt.plot([1, 2])\nplt.show()\n1 / 0"
 
 
 @pytest.fixture(scope="module")
-def course(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Course]:
-    yield released_course(tmp_path_factory.mktemp("course"))
+def course(course: Course) -> Iterator[Course]:
+    yield course
     worker.end()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -11,31 +10,16 @@ from typing import Any
 import pytest
 from mini import cell_of, edit, released_course
 
-from course_lib.course import Course, CourseError, find_course
-from course_lib.grading.bank import Bank, load_bank
+from course_lib.course import Course, CourseError
+from course_lib.grading.bank import Bank
 from course_lib.release.cells import solution_source, source_notebook
 from course_lib.release.notebooks import require_bank
 
 
-@pytest.fixture(scope="module")
-def original(tmp_path_factory: pytest.TempPathFactory) -> Course:
-    return released_course(tmp_path_factory.mktemp("original"))
-
-
 @pytest.fixture
-def course(tmp_path: Path, original: Course) -> Course:
-    shutil.copytree(original.root, tmp_path, dirs_exist_ok=True)
-    return find_course(tmp_path)
-
-
-@pytest.fixture
-def bank(course: Course) -> Bank:
-    return load_bank(course.solutions / "mini")
-
-
-@pytest.fixture
-def notebook_text(course: Course) -> Path:
-    return course.solutions / "mini" / "mini.md"
+def course(tmp_path: Path) -> Course:
+    """One of its own for each test, to change."""
+    return released_course(tmp_path)
 
 
 def test_solution_source_keeps_docstring_and_comments(bank: Bank) -> None:

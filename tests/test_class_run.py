@@ -1,54 +1,40 @@
+"""A class run gives the same marks whoever examines, and whatever happens on the way."""
+
 from __future__ import annotations
 
 import json
 import multiprocessing
 import os
-import shutil
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, Executor, Future
 from contextlib import contextmanager
-from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from mini import hand_in, released_course, snapshot
+from graded_class import ANSWERS, Inline, marks
+from mini import MEAN, hand_in, snapshot
 
-import course_lib
 import course_lib.grading.class_run as class_run
-import course_lib.grading.recorder as recorder
 import course_lib.grading.run as run
 import course_lib.grading.worker as worker
-from course_lib.course import Course, CourseError, find_course
+from course_lib.course import Course, CourseError
 from course_lib.grading.class_run import LocalWorkers, cores_of, examine_all
 from course_lib.grading.notebook import packed, read_notebook
 from course_lib.grading.report import Report
 from course_lib.grading.run import grade
-from course_lib.grading.worker import Examined, NoRoom, Paper, Unit, begin, examine_unit, paper_of
+from course_lib.grading.worker import Examined, Unit, paper_of
 from course_lib.grading.workspace import nbgrader_at_work, open_workspace, settings
-from course_lib.release.notebooks import release
 
-ROOT = Path(__file__).parents[1]
-ANSWERS = {
-    "right": "def double(x):\n    return 2 * x",
-    "wrong": "def double(x):\n    return 3 * x",
-    "in-place": "def double(x):\n    x *= 2\n    return x",
-    "fails": "def double(x):\n    return y",
-    "loops": "def double(x):\n    return np.array([2 * value for value in x])",
-    "slow": "import time\ntime.sleep(0.3)\ndef double(x):\n    return x + x",
-    "shows": "def double(x):\n    return x + x\nprint(double(np.ones(2)))\ndouble(np.ones(3))",
-}
-MEAN = "def mean(x, axis=-1):\n    return x.mean(axis=axis)"
 LIBRARY_DIGEST = worker.library_digest
 
 
 @pytest.fixture(scope="module")
-def course(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Course]:
-    course = released_course(tmp_path_factory.mktemp("course"))
+def course(course: Course) -> Iterator[Course]:
     with pytest.MonkeyPatch.context() as patch:
         # The library counts as unchanged, whatever somebody edits while tests run.
         patch.setattr(worker, "library_digest", lambda: "")
@@ -74,50 +60,9 @@ def handed_in(course: Course, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-class Inline:
-    """Workers in this process: with rooms as ever, but no process to start."""
-
-    elsewhere = False
-
-    def __init__(self, paper: Paper, jobs: int | None = None) -> None:
-        begin(paper)
-        self.count = 1
-
-    def start(self, count: int) -> None:
-        pass
-
-    def close(self) -> None:
-        pass
-
-    @contextmanager
-    def open(self, count: int | None = None) -> Iterator[Executor]:
-        with ThreadPoolExecutor(1) as executor:
-            yield executor
-
-
 @pytest.fixture
 def inline(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run, "LocalWorkers", Inline)
-
-
-def marks(workspace: Path) -> dict[str, Any]:
-    """Everything of the gradebook that is a mark or belongs to one, by student."""
-    from nbgrader.api import Gradebook
-
-    kept: dict[str, Any] = {}
-    with Gradebook(f"sqlite:///{workspace / 'gradebook.db'}") as gradebook:
-        for submission in gradebook.assignment_submissions("mini"):
-            [notebook] = submission.notebooks
-            kept[submission.student.id] = {
-                "time": submission.timestamp,
-                "penalty": notebook.late_submission_penalty,
-                "score": notebook.score,
-                "grades": sorted(
-                    (g.name, g.auto_score, g.manual_score, g.needs_manual_grade) for g in notebook.grades
-                ),
-                "comments": sorted((c.name, c.auto_comment or "") for c in notebook.comments),
-            }
-    return kept
 
 
 @pytest.fixture(scope="module")
@@ -458,51 +403,6 @@ def test_grade_says_how_to_get_dask(
 # Workers
 
 
-def test_examine_unit_says_what_an_examiner_stumbles_over(
-    course: Course, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def stumble(*_: object) -> None:
-        raise RecursionError("too deep")
-
-    paper = paper_of(course, "mini")
-    begin(paper)
-    notebook = packed(read_notebook(course.exercises / "en" / "mini" / "mini.ipynb"))
-    monkeypatch.setattr(worker, "examine", stumble)
-    result = examine_unit(Unit("student-001", notebook, paper.digest))
-    assert result.failure == "the notebook could not be examined (RecursionError: too deep)"
-
-
-def test_examine_unit_refuses_another_library(course: Course) -> None:
-    from dataclasses import replace
-
-    paper = replace(paper_of(course, "mini"), library="another")
-    begin(paper, elsewhere=True)
-    with pytest.raises(NoRoom, match="another version of course_lib"):
-        examine_unit(Unit("student-001", "{}", paper.digest))
-
-
-@pytest.mark.parametrize(
-    ("name", "counts"),
-    [
-        ("attention.py", True),
-        ("checks/judging.py", True),
-        ("grading/student_room/server.py", True),
-        ("people/export.py", False),
-        ("cli/grading.py", False),
-    ],
-)
-def test_library_digest_covers_what_may_change_a_mark(
-    name: str, counts: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    copied = shutil.copytree(Path(course_lib.__file__).parent, tmp_path / "course_lib")
-    monkeypatch.setattr(course_lib, "__file__", str(copied / "__init__.py"))
-    digest = LIBRARY_DIGEST.__wrapped__  # it is kept otherwise
-    before = digest()
-    with (copied / name).open("a") as file:
-        file.write("# more")
-    assert (digest() != before) is counts
-
-
 def test_local_workers_leave_the_environment_as_it_was(course: Course) -> None:
     before = dict(os.environ)
     workers = LocalWorkers(paper_of(course, "mini"), 1)
@@ -532,29 +432,7 @@ def test_a_worker_and_its_room_keep_to_one_core(
     assert f"cores [{core}]" in examined.notebook
 
 
-# What is recorded
-
-
-@pytest.mark.parametrize("year", [1970, 2099])
-def test_marks_and_penalties_do_not_go_by_the_clock_of_whoever_grades(
-    course: Course, tmp_path: Path, inline: None, monkeypatch: pytest.MonkeyPatch, year: int
-) -> None:
-    """A clock that was set says no more than that times look odd by it."""
-    path = hand_in(course, tmp_path / "in", "student-001", double_solution=ANSWERS["right"])
-    (path.parent / "timestamp.txt").write_text("2026-03-01 10:00:00 UTC\n")
-    right = grade(course, "mini", tmp_path / "in", tmp_path / "w").students[0]
-    before = marks(tmp_path / "w")
-
-    class Clock(datetime):
-        @classmethod
-        def now(cls, tz: Any = None) -> datetime:
-            return datetime(year, 1, 1, tzinfo=tz)
-
-    monkeypatch.setattr(run, "datetime", Clock)
-    odd = grade(course, "mini", tmp_path / "in", tmp_path / "w", again=True).students[0]
-    assert marks(tmp_path / "w") == before
-    assert odd.items == right.items
-    assert ("is in the future" if year == 1970 else "more than a year ago") in odd.time_stamp
+# The workspace
 
 
 def test_two_runs_at_once_are_refused(course: Course, handed_in: Path, tmp_path: Path, inline: None) -> None:
@@ -563,100 +441,6 @@ def test_two_runs_at_once_are_refused(course: Course, handed_in: Path, tmp_path:
             grade(course, "mini", handed_in, tmp_path)
 
     grade(course, "mini", handed_in, tmp_path, progress=another)
-
-
-PENALTY = """
-c = get_config()
-class Half:
-    pass
-from nbgrader.plugins import BasePlugin
-class HalfAfterAnHour(BasePlugin):
-    def late_submission_penalty(self, student_id, score, total_seconds_late):
-        return {result}
-c.AssignLatePenalties.plugin_class = HalfAfterAnHour
-"""
-
-
-def late_by(course: Course, workspace: Path, folder: Path, **late: float) -> None:
-    """Hands in a right answer so late, by the due date that the gradebook has."""
-    from nbgrader.api import Gradebook
-
-    due = datetime(2026, 3, 1, 12)
-    with Gradebook(f"sqlite:///{workspace / 'gradebook.db'}") as gradebook:
-        gradebook.update_or_create_assignment("mini", duedate=due)
-    path = hand_in(course, folder, "student-001", double_solution=ANSWERS["right"], mean_solution=MEAN)
-    (path.parent / "timestamp.txt").write_text(f"{due + timedelta(**late)} UTC\n")
-
-
-@pytest.mark.parametrize(
-    ("result", "seconds", "penalty"),
-    [
-        ("score / 2", 60.0, 2.75),
-        ("None", 60.0, None),
-        ("-1", 60.0, 0.0),
-        ("1000", 60.0, 5.5),
-        ("total_seconds_late", 2.5, 2.5),
-        ("score", 0.0, None),
-        ("score", -60.0, None),
-    ],
-)
-def test_late_penalties_are_those_of_the_plugin(
-    course: Course, tmp_path: Path, inline: None, result: str, seconds: float, penalty: float | None
-) -> None:
-    workspace = tmp_path / "workspace"
-    shutil.copytree(course.root, workspace, ignore=shutil.ignore_patterns("undisturbed"))
-    here = find_course(workspace)
-    (workspace / "nbgrader_config.py").write_text(PENALTY.format(result=result))
-    late_by(course, workspace, tmp_path / "in", seconds=seconds)
-    grade(here, "mini", tmp_path / "in", workspace)
-    assert marks(workspace)["student-001"]["penalty"] == penalty
-
-
-def test_penalties_follow_the_due_date_and_extensions(course: Course, tmp_path: Path, inline: None) -> None:
-    from nbgrader.api import Gradebook
-
-    workspace = tmp_path / "workspace"
-    shutil.copytree(course.root, workspace, ignore=shutil.ignore_patterns("undisturbed"))
-    here = find_course(workspace)
-    (workspace / "nbgrader_config.py").write_text(
-        "c = get_config()\nc.LateSubmissionPlugin.penalty_method = 'zero'\n"
-    )
-    late_by(course, workspace, tmp_path / "in", minutes=5)
-    grade(here, "mini", tmp_path / "in", workspace)
-    assert marks(workspace)["student-001"]["penalty"] == 5.5
-    with Gradebook(f"sqlite:///{workspace / 'gradebook.db'}") as gradebook:
-        gradebook.grant_extension("mini", "student-001", minutes=10)
-    grade(here, "mini", tmp_path / "in", workspace)
-    assert marks(workspace)["student-001"]["penalty"] is None
-    # handed in the same again, later: the marks stand, time and penalty do not
-    (tmp_path / "in" / "student-001" / "mini" / "timestamp.txt").write_text("2026-03-01 13:00:00 UTC\n")
-    grade(here, "mini", tmp_path / "in", workspace)
-    kept = marks(workspace)["student-001"]
-    assert (kept["time"], kept["penalty"]) == (datetime(2026, 3, 1, 13), 5.5)
-
-
-def test_a_plugin_that_fails_is_named(course: Course, tmp_path: Path, inline: None) -> None:
-    workspace = tmp_path / "workspace"
-    shutil.copytree(course.root, workspace, ignore=shutil.ignore_patterns("undisturbed"))
-    (workspace / "nbgrader_config.py").write_text(PENALTY.format(result="score / 0"))
-    late_by(course, workspace, tmp_path / "in", minutes=5)
-    with pytest.raises(
-        CourseError, match=r"The plugin HalfAfterAnHour .* at student-001 \(ZeroDivisionError"
-    ):
-        grade(find_course(workspace), "mini", tmp_path / "in", workspace)
-
-
-@pytest.mark.parametrize(
-    "text", ["2026-03-01 10:00:00 Asia/Seoul", "2026-03-01T10:00:00+09:00", "2026-13-45 99:99"]
-)
-def test_times_are_read_as_nbgrader_reads_them(
-    course: Course, tmp_path: Path, inline: None, text: str
-) -> None:
-    path = hand_in(course, tmp_path / "in", "student-001", double_solution=ANSWERS["right"])
-    (path.parent / "timestamp.txt").write_text(text)
-    grade(course, "mini", tmp_path / "in", tmp_path / "w")
-    expected = None if "99" in text else datetime(2026, 3, 1, 1)
-    assert marks(tmp_path / "w")["student-001"]["time"] == expected
 
 
 def test_formgrader_finds_everybody_graded(course: Course, handed_in: Path, undisturbed: Undisturbed) -> None:
@@ -679,98 +463,3 @@ def test_autograded_holds_what_nbgrader_puts_there(course: Course, undisturbed: 
     assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o444}
     released = course.nbgrader / "release" / "mini" / "cases.npz"
     assert (folder / "cases.npz").read_bytes() == released.read_bytes()
-
-
-def test_a_gradebook_of_db_url_is_used(course: Course, tmp_path: Path, inline: None) -> None:
-    workspace = tmp_path / "workspace"
-    shutil.copytree(course.root, workspace, ignore=shutil.ignore_patterns("undisturbed"))
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    config = workspace / "nbgrader_config.py"
-    config.write_text(
-        f"c = get_config()\nc.CourseDirectory.db_url = 'sqlite:///{elsewhere / 'gradebook.db'}'\n"
-    )
-    before = (workspace / "gradebook.db").read_bytes()
-    hand_in(course, tmp_path / "in", "student-001", double_solution=ANSWERS["right"])
-    grade(find_course(workspace), "mini", tmp_path / "in", workspace)
-    assert marks(elsewhere)["student-001"]["score"] == 3.0
-    assert (workspace / "gradebook.db").read_bytes() == before
-
-
-@pytest.mark.parametrize(
-    ("config", "sentence"),
-    [
-        (
-            "c.CourseDirectory.db_url = 'postgresql+nosuch://localhost/marks'",
-            "The gradebook that db_url names",
-        ),
-        ("c.CourseDirectory.db_url = 'sqlite:////nowhere/at/all.db'", "unable to open database file"),
-        ("1 / 0", r"nbgrader_config.py can't be read \(ZeroDivisionError"),
-    ],
-)
-def test_a_gradebook_that_cannot_be_opened_is_named(
-    course: Course, tmp_path: Path, handed_in: Path, config: str, sentence: str
-) -> None:
-    shutil.copytree(course.root, tmp_path, dirs_exist_ok=True, ignore=shutil.ignore_patterns("undisturbed"))
-    (tmp_path / "nbgrader_config.py").write_text(f"c = get_config()\n{config}\n")
-    with pytest.raises(CourseError, match=sentence):
-        grade(find_course(tmp_path), "mini", handed_in, tmp_path)
-
-
-def test_what_is_recorded_fits_postgresql(course: Course) -> None:
-    from sqlalchemy.dialects import postgresql
-    from sqlalchemy.schema import CreateTable
-
-    table = recorder._graded_table()
-    made = str(CreateTable(table).compile(dialect=postgresql.dialect()))
-    assert "PRIMARY KEY (problem_set, student)" in made
-    assert "course_graded" in str(table.insert().compile(dialect=postgresql.dialect()))
-
-
-# Beside stock nbgrader
-
-
-def stock_scores(
-    course: Course, problem_set: str, handed_in: Path, workspace: Path
-) -> dict[str, dict[str, float]]:
-    """What nbgrader's own autograde gives: its kernel, its cells, with `mark` as the hidden cell."""
-    from nbgrader.api import Gradebook
-    from nbgrader.converters import Autograde
-    from nbgrader.coursedir import CourseDirectory
-
-    from course_lib.grading.workspace import register
-
-    place = open_workspace(course, workspace)
-    register(place, problem_set)
-    with nbgrader_at_work(COURSE_ROOT=str(course.root)) as log:
-        config = settings(place, problem_set)
-        config.CourseDirectory.submitted_directory = str(handed_in)
-        Autograde(coursedir=CourseDirectory(config=config), config=config, log=log.logger).start()
-    with Gradebook(place.gradebook) as gradebook:
-        return {
-            submission.student.id: {grade.name: grade.score for grade in submission.notebooks[0].grades}
-            for submission in gradebook.assignment_submissions(problem_set)
-        }
-
-
-@pytest.mark.slow
-def test_honest_submissions_score_as_in_stock_nbgrader(tmp_path: Path) -> None:
-    from course_lib.grading.sample import sample_class, write_sample
-    from course_lib.release.notebooks import require_bank
-
-    shutil.copy(ROOT / "course.toml", tmp_path)
-    shutil.copytree(ROOT / "solutions" / "ps1", tmp_path / "solutions" / "ps1")
-    course = find_course(tmp_path)
-    release(course, "ps1")
-    students = [
-        student
-        for student in sample_class(require_bank(course.solutions / "ps1"))
-        if student.kind == "notebook"
-    ]
-    write_sample(students, course.exercises / "ko" / "ps1", tmp_path / "in" / "ps1")
-    ours = grade(course, "ps1", tmp_path / "in" / "ps1", tmp_path / "ours")
-    stock = stock_scores(course, "ps1", tmp_path / "in" / "ps1", tmp_path / "stock")
-    assert len(stock) == len(students) > 10
-    assert {
-        student.id: {item.id: item.score or 0.0 for item in student.items} for student in ours.students
-    } == stock

@@ -10,10 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from mini import edit, hand_in, released_course, snapshot
+from mini import DOUBLE, edit, hand_in, released_course, snapshot
 
 from course_lib import cli
-from course_lib.course import Course, CourseError, find_course
+from course_lib.course import Course, CourseError
 from course_lib.grading import class_run
 from course_lib.grading.class_run import LocalWorkers
 from course_lib.grading.report import Item, StudentReport
@@ -24,21 +24,13 @@ from course_lib.release.demo import DemoClass, DemoRow
 from course_lib.release.link_check import Asked
 from course_lib.release.site import SiteReport
 
-DOUBLE = "def double(x):\n    return 2 * x"
-
-
-@pytest.fixture(scope="module")
-def original(tmp_path_factory: pytest.TempPathFactory) -> Course:
-    return released_course(tmp_path_factory.mktemp("original"))
-
 
 @pytest.fixture
-def course(tmp_path: Path, original: Course, monkeypatch: pytest.MonkeyPatch) -> Course:
+def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Course:
     """A course of our own, with the working directory in it."""
-    shutil.copytree(original.root, tmp_path, dirs_exist_ok=True)
     monkeypatch.delenv("COURSE_ROOT", raising=False)
     monkeypatch.chdir(tmp_path)
-    return find_course(tmp_path)
+    return released_course(tmp_path)
 
 
 @pytest.fixture

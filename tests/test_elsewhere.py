@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from lms_class import at, zip_bytes
-from mini import hand_in, released_course
+from mini import DOUBLE, hand_in, released_course
 
 from course_lib import cli
 from course_lib.course import Course, find_course
@@ -20,7 +20,6 @@ from course_lib.course import Course, find_course
 ROOT = Path(__file__).parents[1]
 # What runs only where there are walls, or is asked by what does.
 ROOMS = re.compile(r"course_lib/grading/(student_room/\w+|bubblewrap|doctor|rooms|seats|usage)\.py$")
-DOUBLE = "def double(x):\n    return 2 * x"
 ROSTER = "Student,ID,SIS User ID,SIS Login ID,Section\n" + '"One, Student",101,student-001,s1,A\n'
 COMMANDS = [
     ["release"],

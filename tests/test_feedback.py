@@ -14,7 +14,7 @@ from typing import Any
 
 import nbformat.v4 as v4
 import pytest
-from mini import hand_in, released_course
+from mini import DOUBLE, hand_in
 
 from course_lib import cli
 from course_lib.course import Course, CourseError
@@ -25,7 +25,6 @@ from course_lib.grading.foreign_notebook import parse_notebook
 from course_lib.grading.run import grade
 from course_lib.grading.workspace import nbgrader_at_work
 
-DOUBLE = "def double(x):\n    return 2 * x"
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 MARKS = Marks(
     {"double": Mark(2.0, 3.0), "why": Mark(None, 2.0)}, {"why": "Look at **rows**.", "double-solution": ""}
@@ -236,11 +235,6 @@ def test_page_says_marks_comments_and_what_waits() -> None:
 
 
 # A class
-
-
-@pytest.fixture(scope="module")
-def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
-    return released_course(tmp_path_factory.mktemp("course"))
 
 
 @pytest.fixture(scope="module")

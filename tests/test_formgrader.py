@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from mini import hand_in, released_course
+from mini import DOUBLE, MEAN, hand_in
 from nbgrader.api import Gradebook
 from playwright.sync_api import Browser, Page, expect
 
@@ -23,18 +23,11 @@ from course_lib.grading.run import grade
 
 pytestmark = pytest.mark.slow
 
-DOUBLE = "def double(x):\n    return 2 * x"
-MEAN = "def mean(x, axis=-1):\n    return x.mean(axis=axis)"
 EVIL = (
     "<script>taken = 1</script> <svg onload='taken = 2'></svg> <img src='x' onerror='taken = 3'> $a<b$ "
     "<input class='score' id='double' value='3'> <div style='position:fixed;inset:0'>over all</div>"
 )
 SHOTS = os.environ.get("SHOTS")  # a folder for pictures, to look at
-
-
-@pytest.fixture(scope="module")
-def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
-    return released_course(tmp_path_factory.mktemp("course"))
 
 
 @pytest.fixture(scope="module")

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import full_disk
+import graded_class
 import pytest
-import test_class_run
-from mini import hand_in, released_course
+from mini import hand_in
 
 import course_lib.grading.run as run
 from course_lib.course import Course
@@ -38,14 +38,9 @@ ROOM = [
 
 
 @pytest.fixture(scope="module")
-def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
-    return released_course(tmp_path_factory.mktemp("course"))
-
-
-@pytest.fixture(scope="module")
 def handed_in(course: Course, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("handed-in")
-    for number, answer in enumerate(test_class_run.ANSWERS.values()):
+    for number, answer in enumerate(graded_class.ANSWERS.values()):
         path = hand_in(course, folder, f"student-{number:03}", double_solution=answer + MUCH)
         path.with_name("timestamp.txt").write_text("2026-03-01 10:00:00.5 UTC\n")
     return folder
@@ -56,7 +51,7 @@ def undisturbed(course: Course, handed_in: Path, tmp_path_factory: pytest.TempPa
     place = tmp_path_factory.mktemp("undisturbed")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(worker, "library_digest", lambda: "")
-        patch.setattr(run, "LocalWorkers", test_class_run.Inline)
+        patch.setattr(run, "LocalWorkers", graded_class.Inline)
         grade(course, "mini", handed_in, place)
     worker.end()
     return full_disk.state(place, place)

@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mini import hand_in, released_course
+from mini import DOUBLE, hand_in
 from submission_case import Case
 
 from course_lib.course import Course
 from course_lib.grading.intake import MAX_BYTES, Missing, Unreadable, stage, submissions_in
 from course_lib.grading.intake import parse_submission as parse
-from course_lib.grading.notebook import read_notebook, text_of
+from course_lib.grading.notebook import text_of
 from course_lib.grading.repair import repair
 from course_lib.grading.run import grade
 
@@ -33,16 +33,6 @@ ODD = [
     {"nbgrader": None}, {"nbgrader": {"grade_id": []}}, {"grade_id": "double", "grade": True, "points": "many"},
     "double", "why", "../../etc/passwd", "😀" * 100,
 ]  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
-    return released_course(tmp_path_factory.mktemp("course"))
-
-
-@pytest.fixture(scope="module")
-def released(course: Course) -> Any:
-    return read_notebook(course.released("mini"))
 
 
 @pytest.fixture(scope="module")
@@ -200,8 +190,7 @@ def test_no_damage_costs_another_student(course: Course, seeds: list[bytes], tmp
         path.write_bytes(damaged(number, seeds))
         if number % 10 == 0:
             honest.append(f"honest-{number:02}")
-            double = "def double(x):\n    return 2 * x"
-            hand_in(course, submitted, honest[-1], double_solution=double)
+            hand_in(course, submitted, honest[-1], double_solution=DOUBLE)
     report = grade(course, "mini", submitted, tmp_path / "workspace")
     students = {student.id: student for student in report.students}
     assert len(students) == 66

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mini import hand_in, make_course, released_course, snapshot
+from mini import DOUBLE, MEAN, hand_in, make_course, snapshot
 
 import course_lib.grading.run as run
 import course_lib.grading.worker as worker
@@ -24,18 +24,11 @@ from course_lib.release.demo import DemoRow, grade_sample
 from course_lib.release.notebooks import release
 
 ROOT = Path(__file__).parents[1]
-DOUBLE = "def double(x):\n    return 2 * x"
-MEAN = "def mean(x, axis=-1):\n    return x.mean(axis=axis)"
 KOREAN = "김학생"  # a name that can be written in two ways
 
 
 def silent(done: int, total: int, student: str) -> None:
     pass
-
-
-@pytest.fixture(scope="module")
-def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
-    return released_course(tmp_path_factory.mktemp("course"))
 
 
 @pytest.fixture

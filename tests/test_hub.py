@@ -24,7 +24,7 @@ from typing import Any
 
 import pytest
 import requests
-from mini import cell_of, edit, released_course
+from mini import DOUBLE, cell_of, edit, released_course
 from playwright.sync_api import Browser, expect
 
 from course_lib.course import Course
@@ -38,7 +38,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "book" / "en" / "where-students-work.md"
 STUDENTS = {"student-001": 60001, "student-002": 60002}  # accounts of the hub alone
 ANSWERS = {
-    "student-001": {"double-solution": "def double(x):\n    return 2 * x"},
+    "student-001": {"double-solution": DOUBLE},
     "student-002": {"double-solution": "def double(x):\n    return 3 * x"},
 }
 TOKEN = "a-token-of-this-test"

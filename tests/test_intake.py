@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mini import cell_of, hand_in, released_course, snapshot
+from mini import DOUBLE, cell_of, hand_in, snapshot
 
 import course_lib.grading.intake as intake
 import course_lib.grading.run as run
@@ -22,18 +22,7 @@ from course_lib.grading.notebook import new_cell, new_notebook, read_notebook, w
 from course_lib.grading.run import grade
 
 ROOT = Path(__file__).parents[1]
-DOUBLE = "def double(x):\n    return 2 * x"
 KOREAN = "김학생"  # a name that can be written in two ways
-
-
-@pytest.fixture(scope="module")
-def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
-    return released_course(tmp_path_factory.mktemp("course"))
-
-
-@pytest.fixture(scope="module")
-def released(course: Course) -> Any:
-    return read_notebook(course.released("mini"))
 
 
 @pytest.fixture
@@ -193,7 +182,7 @@ def test_grade_goes_on_behind_whatever_taking_in_comes_to(
 ) -> None:
     submitted = tmp_path / "in"
     for student in ("student-001", "student-002"):
-        hand_in(course, submitted, student, double_solution="def double(x):\n    return 2 * x")
+        hand_in(course, submitted, student, double_solution=DOUBLE)
     choose = run.choose
 
     def odd(submission: Submission, *rest: Any) -> Any:

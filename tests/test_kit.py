@@ -28,15 +28,10 @@ ROOT = Path(__file__).parents[1]
 MEMBERS = {"README.txt", "cases.npz", WHEEL, "requirements.txt"}
 
 
-@pytest.fixture(scope="module")
-def original(tmp_path_factory: pytest.TempPathFactory) -> Course:
-    return released_course(tmp_path_factory.mktemp("original"))
-
-
 @pytest.fixture
-def course(tmp_path: Path, original: Course) -> Course:
-    shutil.copytree(original.root, tmp_path / "course")
-    return find_course(tmp_path / "course")
+def course(tmp_path: Path) -> Course:
+    """One of its own for each test, to change."""
+    return released_course(tmp_path / "course")
 
 
 @cache
@@ -161,11 +156,11 @@ def test_what_travels_says_in_which_encoding_it_reads_and_writes(path: Path) -> 
                 assert "encoding" in {word.arg for word in node.keywords}, (path.name, node.lineno)
 
 
-def test_kit_tells_how_colab_gets_the_rest(original: Course) -> None:
-    alone = opened(kit(original, "mini", "en"))["README.txt"].decode()
+def test_kit_tells_how_colab_gets_the_rest(course: Course) -> None:
+    alone = opened(kit(course, "mini", "en"))["README.txt"].decode()
     assert f"%pip install {WHEEL}" in alone
     for settings in ({"site": "https://example.org/c"}, {"repository": "https://github.com/owner/c"}):
-        published = replace(original, **settings)  # type: ignore[arg-type]
+        published = replace(course, **settings)  # type: ignore[arg-type]
         said = opened(kit(published, "mini", "en"))["README.txt"].decode()
         assert "The notebook's first code cell gets the rest." in said
         assert "%pip" not in said
@@ -173,34 +168,34 @@ def test_kit_tells_how_colab_gets_the_rest(original: Course) -> None:
 
 
 @pytest.mark.parametrize("language", ["ko", "en"])
-def test_kit_reads_in_its_language(original: Course, language: str) -> None:
-    readme = opened(kit(original, "mini", language))["README.txt"].decode()
+def test_kit_reads_in_its_language(course: Course, language: str) -> None:
+    readme = opened(kit(course, "mini", language))["README.txt"].decode()
     assert ("터미널" in readme) is (language == "ko")
     assert WHEEL in readme
     assert "{" not in readme
     assert max(map(len, readme.splitlines())) <= 110
 
 
-def test_kit_names_the_book_where_it_is_published(original: Course) -> None:
-    published = replace(original, site="https://example.org/course")
+def test_kit_names_the_book_where_it_is_published(course: Course) -> None:
+    published = replace(course, site="https://example.org/course")
     assert "https://example.org/course/\n" in opened(kit(published, "mini", "ko"))["README.txt"].decode()
     assert "https://example.org/course/en/\n" in opened(kit(published, "mini", "en"))["README.txt"].decode()
-    assert "http" not in opened(kit(original, "mini", "en"))["README.txt"].decode()
+    assert "http" not in opened(kit(course, "mini", "en"))["README.txt"].decode()
 
 
-def test_kit_needs_no_repository(original: Course) -> None:
-    hosted = replace(original, repository="https://example.org/course")
+def test_kit_needs_no_repository(course: Course) -> None:
+    hosted = replace(course, repository="https://example.org/course")
     assert opened(kit(hosted, "mini", "en"))["requirements.txt"].decode().endswith(f"./{WHEEL}\n")
 
 
 def test_kit_gives_the_same_bytes_every_time_and_dates_them(
-    original: Course, monkeypatch: pytest.MonkeyPatch
+    course: Course, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("SOURCE_DATE_EPOCH", raising=False)
-    first = kit(original, "mini", "en")
-    assert kit(original, "mini", "en") == first
+    first = kit(course, "mini", "en")
+    assert kit(course, "mini", "en") == first
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
-    second = kit(original, "mini", "en")
+    second = kit(course, "mini", "en")
     assert second != first
     with zipfile.ZipFile(io.BytesIO(second)) as archive:
         entries = archive.infolist()
@@ -209,10 +204,10 @@ def test_kit_gives_the_same_bytes_every_time_and_dates_them(
     assert {entry.external_attr >> 16 for entry in entries} == {0o100644}
 
 
-def test_kit_says_what_is_wrong_with_the_date(original: Course, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kit_says_what_is_wrong_with_the_date(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "yesterday")
     with pytest.raises(CourseError, match="SOURCE_DATE_EPOCH to 'yesterday'"):
-        kit(original, "mini", "en")
+        kit(course, "mini", "en")
 
 
 def test_write_kits_writes_one_zip_for_each_language(course: Course, tmp_path: Path) -> None:
@@ -228,8 +223,8 @@ def test_write_kits_refuses_what_was_not_released(course: Course, tmp_path: Path
     assert not (tmp_path / "kits").exists()
 
 
-def test_kit_serves_a_student_in_an_empty_folder(original: Course, tmp_path: Path) -> None:
-    with zipfile.ZipFile(io.BytesIO(kit(original, "mini", "en"))) as archive:
+def test_kit_serves_a_student_in_an_empty_folder(course: Course, tmp_path: Path) -> None:
+    with zipfile.ZipFile(io.BytesIO(kit(course, "mini", "en"))) as archive:
         archive.extractall(tmp_path)
     pip = [sys.executable, "-m", "pip", "install", "-qq", "--no-deps", "--no-index", "--target", "site"]
     subprocess.run([*pip, f"./{WHEEL}"], cwd=tmp_path, check=True)
@@ -239,6 +234,6 @@ def test_kit_serves_a_student_in_an_empty_folder(original: Course, tmp_path: Pat
     )
     assert (shown.stdout.count("\n"), shown.stderr) == (1, "")
     assert [task.name for task in read_cases(tmp_path / "cases.npz").tasks] == [
-        task.name for task in load_bank(original.solutions / "mini").tasks
+        task.name for task in load_bank(course.solutions / "mini").tasks
     ]
     assert hashlib.sha256((tmp_path / WHEEL).read_bytes()).digest() == hashlib.sha256(wheel()).digest()

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from mini import hand_in, released_course
+from mini import DOUBLE, hand_in
 
 from course_lib.course import Course, find_course
 from course_lib.grading.feedback import write_feedback
@@ -22,7 +22,6 @@ from course_lib.grading.workspace import open_workspace, register
 from course_lib.release.notebooks import release
 
 ROOT = Path(__file__).parents[1]
-DOUBLE = "def double(x):\n    return 2 * x"  # worth 3 points
 DATES = """
 time_zone = "Asia/Seoul"
 [due]
@@ -53,8 +52,7 @@ PENALTIES = {
 
 
 @pytest.fixture(scope="module")
-def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
-    course = released_course(tmp_path_factory.mktemp("course"))
+def course(course: Course) -> Course:
     shutil.copy(ROOT / "nbgrader_config.py", course.root)
     with (course.root / "course.toml").open("a") as settings:
         settings.write(DATES)

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mini import cell_of, hand_in, released_course
+from mini import DOUBLE, MEAN, cell_of, hand_in
 
 from course_lib.course import Course, find_course
 from course_lib.grading import bubblewrap
-from course_lib.grading.nbgrader_plugin import _without_marks
+from course_lib.grading.nbgrader_plugin import without_marks
 from course_lib.grading.notebook import read_notebook
 from course_lib.grading.run import grade
 from course_lib.grading.workspace import nbgrader_at_work, open_workspace, register, settings
@@ -23,14 +23,11 @@ from course_lib.release.demo import demo_workspace, grade_sample
 from course_lib.release.notebooks import release
 
 ROOT = Path(__file__).parents[1]
-DOUBLE = "def double(x):\n    return 2 * x"
-MEAN = "def mean(x, axis=-1):\n    return x.mean(axis=axis)"
 Marks = dict[str, list[tuple[str, float | None, bool]]]
 
 
 @pytest.fixture(scope="module")
-def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
-    course = released_course(tmp_path_factory.mktemp("course"))
+def course(course: Course) -> Course:
     shutil.copy(ROOT / "nbgrader_config.py", course.root)
     release(course, "mini")
     return course
@@ -208,9 +205,9 @@ def test_what_cannot_be_graded_keeps_marks_given_by_hand(course: Course, tmp_pat
     where = {"notebook": "mini", "assignment": "mini", "student": "student-001"}
     where["db_url"] = f"sqlite:///{tmp_path / 'gradebook.db'}"
     before = marks(tmp_path, "mini")
-    _without_marks(where, only_where_none=True)
+    without_marks(where, only_where_none=True)
     assert (marks(tmp_path, "mini"), by_hand(tmp_path, "student-001")) == (before, (1.5, False))
-    _without_marks(where)
+    without_marks(where)
     assert [score for _, score, _ in marks(tmp_path, "mini")["student-001"]] == [0.0, 0.0, 0.0]
     assert by_hand(tmp_path, "student-001") == (1.5, True)
 

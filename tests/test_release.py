@@ -20,7 +20,7 @@ from mini import cell_of, edit, released_course, snapshot
 
 from course_lib.checks import Checker, read_cases, save_cases
 from course_lib.course import Course, CourseError, find_course
-from course_lib.grading.bank import Bank, load_bank, visible_cases
+from course_lib.grading.bank import load_bank, visible_cases
 from course_lib.grading.fetching import fetching_source, is_fetching
 from course_lib.grading.notebook import read_notebook, write_notebook
 from course_lib.release.notebooks import is_current, release, stale
@@ -30,25 +30,10 @@ from course_lib.release.wheel import WHEEL
 ROOT = Path(__file__).parents[1]
 
 
-@pytest.fixture(scope="module")
-def original(tmp_path_factory: pytest.TempPathFactory) -> Course:
-    return released_course(tmp_path_factory.mktemp("original"))
-
-
 @pytest.fixture
-def course(tmp_path: Path, original: Course) -> Course:
-    shutil.copytree(original.root, tmp_path, dirs_exist_ok=True)
-    return find_course(tmp_path)
-
-
-@pytest.fixture
-def bank(course: Course) -> Bank:
-    return load_bank(course.solutions / "mini")
-
-
-@pytest.fixture
-def notebook_text(course: Course) -> Path:
-    return course.solutions / "mini" / "mini.md"
+def course(tmp_path: Path) -> Course:
+    """One of its own for each test, to change."""
+    return released_course(tmp_path)
 
 
 # A release
@@ -70,24 +55,24 @@ def test_release_writes_notebook_data_and_requirements(course: Course) -> None:
     ]
 
 
-def test_release_gives_the_same_bytes_every_time(course: Course, original: Course) -> None:
+def test_release_gives_the_same_bytes_every_time(course: Course) -> None:
+    exercises, nbgrader = snapshot(course.exercises), snapshot(course.nbgrader)
     shutil.rmtree(course.exercises)
     release(course, "mini")
-    assert snapshot(course.exercises) == snapshot(original.exercises)
-    assert snapshot(course.nbgrader) == snapshot(original.nbgrader)
+    assert (snapshot(course.exercises), snapshot(course.nbgrader)) == (exercises, nbgrader)
 
 
 @pytest.mark.parametrize(
     ("language", "begins"), [("ko", "numpy이(가) 없습니다."), ("en", "numpy is missing.")]
 )
 def test_first_cell_says_in_one_line_what_to_install(
-    original: Course,
+    course: Course,
     language: str,
     begins: str,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    notebook = read_notebook(original.exercises / language / "mini" / "mini.ipynb")
+    notebook = read_notebook(course.exercises / language / "mini" / "mini.ipynb")
     first = next(cell for cell in notebook.cells if cell.cell_type == "code")
 
     def without(name: str, *rest: Any) -> None:
@@ -104,8 +89,8 @@ def test_first_cell_says_in_one_line_what_to_install(
 
 
 @pytest.mark.parametrize("language", ["ko", "en"])
-def test_release_gives_each_language_its_own_cells(original: Course, language: str) -> None:
-    notebook = read_notebook(original.exercises / language / "mini" / "mini.ipynb")
+def test_release_gives_each_language_its_own_cells(course: Course, language: str) -> None:
+    notebook = read_notebook(course.exercises / language / "mini" / "mini.ipynb")
     other = {"ko": "-en-", "en": "-ko-"}[language]
     assert not [cell.id for cell in notebook.cells if other in cell.id]
     assert not [cell.id for cell in notebook.cells if "tags" in cell.metadata]
@@ -155,13 +140,13 @@ def test_release_never_overwrites_work(course: Course, notebook_text: Path, lang
     assert snapshot(course.root) == before
 
 
-def test_release_clears_up_after_one_that_was_killed(course: Course, original: Course) -> None:
+def test_release_clears_up_after_one_that_was_killed(course: Course) -> None:
+    exercises, nbgrader = snapshot(course.exercises), snapshot(course.nbgrader)
     shutil.move(course.exercises / "en" / "mini", course.exercises / "en" / ".mini.old")
-    shutil.copytree(original.exercises / "ko" / "mini", course.exercises / "ko" / ".mini.new")
-    shutil.copytree(original.exercises / "ko" / "mini", course.nbgrader / "source" / ".mini.new")
+    shutil.copytree(course.exercises / "ko" / "mini", course.exercises / "ko" / ".mini.new")
+    shutil.copytree(course.exercises / "ko" / "mini", course.nbgrader / "source" / ".mini.new")
     release(course, "mini")
-    assert snapshot(course.exercises) == snapshot(original.exercises)
-    assert snapshot(course.nbgrader) == snapshot(original.nbgrader)
+    assert (snapshot(course.exercises), snapshot(course.nbgrader)) == (exercises, nbgrader)
     assert stale(course, ["mini"]) == []
 
 

@@ -6,21 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from mini import cell_of, released_course
+from mini import cell_of
 
 from course_lib.course import Course
 from course_lib.grading.notebook import new_cell, packed, read_notebook
 from course_lib.grading.repair import repair
-
-
-@pytest.fixture(scope="module")
-def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
-    return released_course(tmp_path_factory.mktemp("course"))
-
-
-@pytest.fixture(scope="module")
-def released(course: Course) -> Any:
-    return read_notebook(course.released("mini"))
 
 
 def ids(notebook: Any) -> list[str]:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from mini import hand_in, released_course
+from mini import DOUBLE, hand_in, released_course
 
 from course_lib import cli
 from course_lib.course import Course, find_course
@@ -21,7 +21,6 @@ from course_lib.grading.stamps import doubt
 from course_lib.grading.workspace import nbgrader_at_work
 from course_lib.release.notebooks import release
 
-DOUBLE = "def double(x):\n    return 2 * x"
 HOUR = timedelta(hours=1)
 RELEASED, DUE, NOW = (datetime(2027, *day, 12, tzinfo=UTC) for day in ((3, 3), (3, 31), (4, 5)))
 DATES = Deadlines(

@@ -14,7 +14,6 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from mini import released_course
 from submission_case import Case
 
 import course_lib.grading.run as run
@@ -41,11 +40,6 @@ def header(path: Path) -> dict[str, str]:
     """What a file's docstring says that it must give."""
     doc = path.read_text(encoding="utf-8").split('"""')[1]
     return dict(re.findall(r"^(From|Student|Marks|Says|Missing|Message|Notes): (.*)$", doc, re.MULTILINE))
-
-
-@pytest.fixture(scope="module")
-def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
-    return released_course(tmp_path_factory.mktemp("course"))
 
 
 @pytest.fixture(scope="module")

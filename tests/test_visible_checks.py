@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 import yaml
-from mini import hand_in, released_course
+from mini import DOUBLE, MEAN, hand_in
 
 from course_lib.course import Course
 from course_lib.release.links import links_of
@@ -20,14 +20,11 @@ from course_lib.release.notebooks import release
 from course_lib.release.public_tree import write_public_tree
 from course_lib.release.wheel import WHEEL
 
-DOUBLE = "def double(x):\n    return 2 * x"
-MEAN = "def mean(x, axis=-1):\n    return x.mean(axis=axis)"
 SOLVED = {"double_solution": DOUBLE, "mean_solution": MEAN, "why": "Because."}
 
 
 @pytest.fixture(scope="module")
-def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
-    course = released_course(tmp_path_factory.mktemp("course"))
+def course(course: Course) -> Course:
     course = replace(course, repository="https://github.com/owner/a-course")
     release(course, "mini")
     return course

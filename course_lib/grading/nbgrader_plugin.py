@@ -81,7 +81,7 @@ class RoomExporter(NotebookExporter):
         """The notebook in a file; Unreadable, and no marks, where what was handed in is none."""
         where = resources["nbgrader"]
         if where["student"] in self._refused:
-            _without_marks(where, only_where_none=True)
+            without_marks(where, only_where_none=True)
             raise Unreadable(f"{where['student']}: {self._refused[where['student']]}")
         return super().from_filename(filename, resources=resources, **kw)
 
@@ -149,7 +149,7 @@ class ExamineInRooms(NbGraderPreprocessor):  # type: ignore[misc]  # untyped
         try:
             return self.parent.examine(nb, where["student"]), resources
         except ExaminationFailed:
-            _without_marks(where)
+            without_marks(where)
             raise
 
 
@@ -199,7 +199,7 @@ def marks_of(gradebook: Any, problem_set: str, student: str) -> Marks:
     return Marks(items, comments, float(notebook.late_submission_penalty or 0.0))
 
 
-def _without_marks(where: dict[str, str], *, only_where_none: bool = False) -> None:
+def without_marks(where: dict[str, str], *, only_where_none: bool = False) -> None:
     """Zero for what could not be graded. What a person gave stays, to be looked at again."""
     with Gradebook(where["db_url"]) as gradebook:
         notebook = gradebook.find_submission_notebook(

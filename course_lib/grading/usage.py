@@ -48,7 +48,7 @@ class Usage:
         That is the tables of pages, which pages that were only read may take alone, and what may wait in sockets.
         """
         held = sum(
-            _bytes(pid, "smaps_rollup", "(?:Swap)?Pss") + _bytes(pid, "status", "VmPTE")
+            bytes_of(pid, "smaps_rollup", "(?:Swap)?Pss") + bytes_of(pid, "status", "VmPTE")
             for pid in self._processes()
         )
         return held + _SOCKET * _sockets(self.first)
@@ -58,12 +58,12 @@ class Usage:
         for pid in self._processes():
             with contextlib.suppress(OSError), open(f"/proc/{pid}/clear_refs", "w") as file:
                 file.write("5")
-            self._before[pid] = _bytes(pid, "status", "VmRSS")
+            self._before[pid] = bytes_of(pid, "status", "VmRSS")
 
     def peak(self) -> int:
         """Bytes by which the processes grew at most since `forget_peak`; one that ended in between does not count."""
         return sum(
-            max(0, _bytes(pid, "status", "VmHWM") - self._before.get(pid, 0)) for pid in self._processes()
+            max(0, bytes_of(pid, "status", "VmHWM") - self._before.get(pid, 0)) for pid in self._processes()
         )
 
     def _processes(self) -> Iterator[int]:
@@ -91,7 +91,7 @@ def _sockets(pid: int) -> int:
         return 0
 
 
-def _bytes(pid: int, file: str, field: str) -> int:
+def bytes_of(pid: int, file: str, field: str) -> int:
     """The fields of this name in a file of /proc/PID; 0 where the process has ended, or may not be looked at."""
     return sum(_fields(pid, file, _FIELD.format(field))) * 1024
 
