@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -50,6 +50,27 @@ def numpy(array: Any) -> np.ndarray:
         array = array.detach().cpu()
         return (array.float() if str(array.dtype) == "torch.bfloat16" else array).numpy()
     return np.asarray(array)
+
+
+def drawn(*shape: int, seed: int = 0) -> np.ndarray:
+    """Normal numbers, others for each shape."""
+    return np.random.default_rng([seed, *shape]).normal(size=shape)
+
+
+def learned(*arrays: np.ndarray) -> list[Any]:
+    """The same as tensors that gradients are asked of."""
+    return [importlib.import_module("torch").tensor(array, requires_grad=True) for array in arrays]
+
+
+def close(actual: Any, expected: Any, rtol: float = 1e-12) -> None:
+    np.testing.assert_allclose(numpy(actual), numpy(expected), rtol=rtol, atol=rtol)
+
+
+def message(call: Callable[[], Any]) -> str:
+    """What the ValueError says that the call ends in."""
+    with pytest.raises(ValueError) as caught:
+        call()
+    return str(caught.value)
 
 
 @pytest.fixture(autouse=True, scope="session")

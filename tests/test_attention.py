@@ -12,7 +12,7 @@ import numpy as np
 import oracle
 import pytest
 import torch
-from conftest import Backend, every_backend, numpy
+from conftest import Backend, close, every_backend, numpy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional
@@ -41,10 +41,6 @@ few = settings(max_examples=60, deadline=None, derandomize=True)
 def drawn(*batch: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
     return tuple(rng.normal(size=(*batch, *last)) for last in ((N_Q, D_K), (N_K, D_K), (N_K, D_V)))  # type: ignore
-
-
-def close(actual: Any, expected: Any, rtol: float = 1e-12) -> None:
-    np.testing.assert_allclose(numpy(actual), expected, rtol=rtol, atol=rtol)
 
 
 # The definition

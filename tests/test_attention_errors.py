@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from conftest import Backend
+from conftest import Backend, message
 
 from course_lib import attention, scale_and_mask, scores, softmax, weighted_sum
 
@@ -18,12 +18,6 @@ MASK = np.array([[1, 0, 1, 0, 1], [0, 0, 0, 0, 0], [1, 1, 1, 1, 0]], dtype=bool)
 
 def ones() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return np.ones((N_Q, D_K)), np.ones((N_K, D_K)), np.ones((N_K, D_V))
-
-
-def message(call: Any) -> str:
-    with pytest.raises(ValueError) as caught:
-        call()
-    return str(caught.value)
 
 
 def zeros(backend: Backend, *shapes: tuple[int, ...]) -> list[Any]:

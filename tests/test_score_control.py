@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from conftest import Backend, every_backend, numpy
+from conftest import Backend, close, every_backend, numpy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional
@@ -23,10 +23,6 @@ N_Q, N_K, D_K = 3, 5, 7
 def drawn(*batch: int) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(0)
     return rng.normal(size=(*batch, N_Q, D_K)), rng.normal(size=(*batch, N_K, D_K))
-
-
-def close(actual: Any, expected: Any, rtol: float = 1e-12) -> None:
-    np.testing.assert_allclose(numpy(actual), expected, rtol=rtol, atol=rtol)
 
 
 def norm_by_hand(vector: list[float], kind: str, eps: float) -> list[float]:

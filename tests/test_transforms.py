@@ -12,7 +12,7 @@ import numpy as np
 import oracle
 import pytest
 import torch
-from conftest import numpy
+from conftest import close, numpy
 from test_nonsense import CALLS, COMPUTING, parts, replaced
 from torch._subclasses.fake_tensor import FakeTensorMode
 
@@ -39,10 +39,6 @@ def qkv(*batch: int, dtype: torch.dtype = torch.float64) -> list[torch.Tensor]:
 
 
 SHAPES = ((N_Q, D_K), (N_K, D_K), (N_K, D_V))
-
-
-def close(found: Any, expected: Any, rtol: float = 1e-12) -> None:
-    np.testing.assert_allclose(numpy(found), numpy(expected), rtol=rtol, atol=rtol)
 
 
 # Autocast
