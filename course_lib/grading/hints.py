@@ -10,6 +10,10 @@ AXIS_LOST = Text(
     "The axes of two arrays don't line up. If that of a maximum, sum or mean is gone, keepdims=True keeps it, 1 long; "
     "and see that no * stands where @ should.",
 )
+BOOLEAN_ADDED = Text(
+    "boolean을 그대로 더해 logit에 1이 더해졌을 뿐 아무것도 가려지지 않았습니다.",
+    "Adding the boolean itself only adds 1 to some logits; nothing is masked.",
+)
 COMPARED_AS_A_WHOLE = Text(
     "if와 Python의 max, min은 배열을 통째로 비교하려고 합니다. 원소마다 고르는 것은 np.where, np.maximum, "
     "np.minimum입니다.",
@@ -118,6 +122,12 @@ SET_BY_INDEX = Text(
     "하나뿐일 때 결과는 배열이 아니라 수이고, 수에는 [...] = 로 넣을 수 없습니다. np.where로 고르면 "
     "둘 다 됩니다.",
     "Where there is only one, the result is a number, and [...] = can't assign to it. np.where serves both.",
+)
+SHARED_AGAIN = Text(
+    "가릴 Keys까지 넣어 Softmax한 다음, mask하고 합이 1이 되게 다시 나누었습니다. 가린 score가 훨씬 크면 나머지 "
+    "weights는 이미 0입니다. Softmax 앞에서 logit을 −∞로 두세요.",
+    "Softmax runs over masked Keys too, and what is left is shared out again. Where a masked score is far larger, the "
+    "others have vanished before. Put −∞ into the logits before Softmax.",
 )
 SOFTMAX_OVER_QUERIES = Text(
     "Softmax가 Query 축을 따라 계산되었습니다. Key 축(axis=-1)입니다.",

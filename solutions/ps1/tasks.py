@@ -7,6 +7,7 @@ from course_lib.grading.bank import Bank, Mistake, Part, Task, Written, everywhe
 from course_lib.grading.draws import extreme_qkv, masked_qkv, random_mask, random_qkv, scaled_qkv
 from course_lib.grading.hints import (
     AXIS_LOST,
+    BOOLEAN_ADDED,
     DIVIDED_BY_D_K,
     DIVIDED_BY_SCALE,
     EXPONENTIAL_OVERFLOWS,
@@ -26,6 +27,7 @@ from course_lib.grading.hints import (
     SCALE_NOT_USED,
     SCALED_BY_D_V,
     SCALED_TWICE,
+    SHARED_AGAIN,
     SOFTMAX_UNGUARDED,
     TRUTH_OF_AN_ARRAY,
     ZERO_SCALE_TAKEN_FOR_NONE,
@@ -47,6 +49,8 @@ def draw_score_batches(rng):
     return [
         {"q": rng.normal(size=(2, 5, 3)), "k": rng.normal(size=(2, 7, 3))},
         {"q": rng.normal(size=(2, 3, 5, 11)), "k": rng.normal(size=(3, 7, 11))},
+        # The batch axes of the result are those of K alone, and one is 1 long.
+        {"q": rng.normal(size=(5, 3)), "k": rng.normal(size=(2, 1, 7, 3))},
     ]
 
 
@@ -70,6 +74,17 @@ def cosine_similarity(q, k):
 
 def half_precision_scores(q, k):
     return q.astype(np.float16) @ np.swapaxes(k, -1, -2).astype(np.float16)
+
+
+ALL_AXES_REVERSED = Text(
+    ".T는 모든 축을 뒤집고, q[i]는 batch가 있으면 행렬입니다. batch 축은 두고 마지막 두 축만 바꾸어 (np.swapaxes) @ 로 곱하세요.",
+    ".T reverses all axes, and with batch axes q[i] is a matrix. Leave the batch axes, swap the last two only "
+    "(np.swapaxes), and multiply with @.",
+)
+AXES_OF_ONE_BATCH = Text(
+    "transpose(0, 2, 1)은 축이 꼭 셋일 때만 맞습니다. 축이 몇 개든 맞게 뒤에서 세세요: np.swapaxes(k, -1, -2).",
+    "transpose(0, 2, 1) fits three axes only. Count from the end, which fits any number: np.swapaxes(k, -1, -2).",
+)
 
 
 def scores_by_einsum(q, k):
@@ -133,11 +148,7 @@ SCORES = Task(
         ),
         Mistake(
             variant(scores, "all_axes_reversed", ("np.swapaxes(k, -1, -2)", "k.T")),
-            Text(
-                ".T는 모든 축을 뒤집고, q[i]는 batch가 있으면 행렬입니다. batch 축은 두고 마지막 두 축만 바꾸어 (np.swapaxes) @ 로 곱하세요.",
-                ".T reverses all axes, and with batch axes q[i] is a matrix. Leave the batch axes, swap the last two only "
-                "(np.swapaxes), and multiply with @.",
-            ),
+            ALL_AXES_REVERSED,
             frozenset({"batches"}),
         ),
         Mistake(
@@ -207,11 +218,8 @@ SCORES = Task(
         ),
         Mistake(
             variant(scores, "axes_of_one_batch", ("np.swapaxes(k, -1, -2)", "np.transpose(k, (0, 2, 1))")),
-            Text(
-                "transpose(0, 2, 1)은 축이 꼭 셋일 때만 맞습니다. 축이 몇 개든 맞게 뒤에서 세세요: np.swapaxes(k, -1, -2).",
-                "transpose(0, 2, 1) fits three axes only. Count from the end, which fits any number: np.swapaxes(k, -1, -2).",
-            ),
-            frozenset({"two_lengths", "large"}),
+            AXES_OF_ONE_BATCH,
+            everywhere(SCORE_PARTS),
         ),
     ),
     right_answers=(
@@ -258,6 +266,7 @@ def draw_broadcast_masks(rng):
             "d_k": 11,
             "mask": random_mask(rng, 2, 7)[:, None, None, :],
         },
+        {"scores": rng.normal(size=(2, 1, 5, 7)), "d_k": 3, "mask": random_mask(rng, 5, 7)},
     ]
 
 
@@ -271,6 +280,12 @@ LOGIT_PARTS = (
 MASK_INDEXED = Text(
     "logits[~mask]는 shape가 같은 mask만 받습니다. broadcast되는 mask에는 np.where를 쓰세요.",
     "logits[~mask] takes a mask of the same shape only. For one that broadcasts, use np.where.",
+)
+FINITE_FILL = Text(
+    "−1e9나 np.finfo의 가장 작은 수 같은 유한한 수는 −∞가 아닙니다. 더 작은 score나 모두 가려진 row에서 틀립니다. "
+    "-np.inf를 쓰세요.",
+    "A finite number such as −1e9, or the smallest of np.finfo, is not −∞: smaller scores and rows that are masked "
+    "throughout go wrong. Write -np.inf.",
 )
 SCALED_BY_N_K = Text(
     "Key의 수 √n_k로 나누었습니다. dot product는 d_k 개의 곱을 더한 것이므로 √d_k로 나눕니다.",
@@ -340,6 +355,14 @@ SCALE_AND_MASK = Task(
             everywhere(LOGIT_PARTS),
         ),
         Mistake(
+            variant(scale_and_mask, "multiplied_by_root", ("/ np.sqrt(d_k)", "* np.sqrt(d_k)")),
+            Text(
+                "√d_k를 곱했습니다. score의 variance가 d_k이므로, 표준편차인 √d_k로 나눕니다.",
+                "This multiplies by √d_k. A score's variance is d_k: divide by its standard deviation, √d_k.",
+            ),
+            everywhere(LOGIT_PARTS),
+        ),
+        Mistake(
             variant(scale_and_mask, "not_scaled", ("scores / np.sqrt(d_k)", "scores.copy()")),
             NOT_SCALED,
             everywhere(LOGIT_PARTS),
@@ -364,11 +387,12 @@ SCALE_AND_MASK = Task(
         ),
         Mistake(
             variant(scale_and_mask, "large_number_for_infinity", ("-np.inf", "-1e9")),
-            Text(
-                "−1e9 같은 유한한 수는 −∞가 아닙니다. 더 작은 score나 모두 가려진 row에서 틀립니다. -np.inf를 쓰세요.",
-                "A finite number such as −1e9 is not −∞: smaller scores and rows that are masked throughout go wrong. "
-                "Write -np.inf.",
-            ),
+            FINITE_FILL,
+            frozenset({"mask", "broadcast"}),
+        ),
+        Mistake(
+            variant(scale_and_mask, "smallest_number_for_infinity", ("-np.inf", "np.finfo(float).min")),
+            FINITE_FILL,
             frozenset({"mask", "broadcast"}),
         ),
         Mistake(
@@ -410,10 +434,7 @@ SCALE_AND_MASK = Task(
         ),
         Mistake(
             variant(scale_and_mask, "boolean_added", ("np.where(mask, logits, -np.inf)", "logits + mask")),
-            Text(
-                "boolean을 그대로 더해 logit에 1이 더해졌을 뿐 아무것도 가려지지 않았습니다.",
-                "Adding the boolean itself only adds 1 to some logits; nothing is masked.",
-            ),
+            BOOLEAN_ADDED,
             frozenset({"mask", "broadcast"}),
         ),
         Mistake(
@@ -486,7 +507,7 @@ def draw_rows(rng):
 
 
 def draw_logit_batches(rng):
-    return [{"logits": rng.normal(size=(3, 5, 7))}, {"logits": rng.normal(size=(2, 3, 5, 7))}]
+    return [{"logits": rng.normal(size=(3, 5, 7))}, {"logits": rng.normal(size=(2, 1, 5, 7))}]
 
 
 def draw_large_logits(rng):
@@ -495,9 +516,12 @@ def draw_large_logits(rng):
     rows[:, 0] = 4.0
     # The first and the mean of a row lie far below its largest.
     mixed = rows + 1e4 * np.array([-1.0, 1.0, 0.0, 0.0, 1.0, 1.0, 0.0])
+    # Two open Keys a row, both far below any number that stands for -inf.
+    below = np.where(np.arange(7) < 2, -1e10, -np.inf) * np.ones((5, 1))
     return [
         {"logits": rows + 1e4 * np.array([[1.0], [-1.0], [0.5], [-0.5], [0.0]])},
         {"logits": rng.permuted(mixed, axis=0)},
+        {"logits": rng.permuted(below, axis=1)},
     ]
 
 
@@ -509,7 +533,7 @@ def draw_dead_row(rng):
 WEIGHT_PARTS = (
     Part("rows", 2, Text("Query마다 Keys에 대해", "over the Keys of each Query"), draw_rows),
     Part("batches", 1, Text("batch 축", "batch axes"), draw_logit_batches),
-    Part("large", 1, Text("±10000 근처의 logits", "logits around ±10000"), draw_large_logits),
+    Part("large", 1, Text("아주 크거나 작은 logits", "very large and very small logits"), draw_large_logits),
     Part("dead_row", 1, Text("모두 가려진 row", "a row that is masked throughout"), draw_dead_row),
 )
 
@@ -569,6 +593,10 @@ def logits_clipped(logits):
     return exponentials / exponentials.sum(axis=-1, keepdims=True)
 
 
+def rows_with_a_masked_place_emptied(logits):
+    return np.where(np.isneginf(logits).any(axis=-1, keepdims=True), 0.0, softmax(logits))
+
+
 def every_nan_replaced(logits):
     exponentials = np.exp(logits)
     return np.nan_to_num(exponentials / exponentials.sum(axis=-1, keepdims=True))
@@ -588,6 +616,35 @@ SOFTMAX = Task(
                 "maximum instead.",
             ),
             frozenset({"large", "dead_row"}),
+        ),
+        Mistake(
+            rows_with_a_masked_place_emptied,
+            Text(
+                "가려진 자리가 하나라도 있는 row를 모두 0으로 만들었습니다. weights가 모두 0인 것은 전부 가려진 row뿐입니다 (any가 아니라 all).",
+                "Every row with a masked place became 0. Only a row that is masked throughout has weights 0 (all, not any).",
+            ),
+            frozenset({"rows", "large", "dead_row"}),
+        ),
+        Mistake(
+            variant(softmax, "never_divided", (" / np.where(total == 0, 1.0, total)", "")),
+            Text(
+                "exponential을 row의 합으로 나누지 않았습니다. 나누어야 row의 합이 1입니다.",
+                "The exponentials are not divided by their row's sum, which makes each row sum to 1.",
+            ),
+            everywhere(WEIGHT_PARTS),
+        ),
+        Mistake(
+            variant(
+                softmax,
+                "maximum_from_zero",
+                ("keepdims=True)\n    exp", "keepdims=True, initial=0.0)\n    exp"),
+            ),
+            Text(
+                "뺀 수가 0보다 작아지지 않습니다 (initial=0). 모든 logits가 −10000 근처이면 exp가 모두 0이 됩니다. row의 최댓값 자체를 빼세요.",
+                "What is subtracted never falls below 0 (initial=0). Where all logits lie around −10000, exp vanishes: subtract the "
+                "row's maximum itself.",
+            ),
+            frozenset({"large"}),
         ),
         Mistake(
             every_nan_replaced,
@@ -674,7 +731,7 @@ SOFTMAX = Task(
                 "모두 가려진 row가 고르게 나뉘어, 볼 수 없는 Values의 평균을 읽습니다. 그 weights는 0이어야 합니다.",
                 "A row that is masked throughout became uniform and reads the mean of forbidden Values. It has to be 0.",
             ),
-            frozenset({"dead_row"}),
+            frozenset({"large", "dead_row"}),
         ),
         Mistake(
             variant(
@@ -787,6 +844,9 @@ def draw_attention_batches(rng):
             "k": rng.normal(size=(3, 11, 13)),
             "v": rng.normal(size=(11, 7)),
         },
+        # The batch axes of the output are not those of Q; one is 1 long.
+        {"q": rng.normal(size=(5, 3)), "k": rng.normal(size=(2, 1, 7, 3)), "v": rng.normal(size=(7, 11))},
+        {"q": rng.normal(size=(5, 3)), "k": rng.normal(size=(7, 3)), "v": rng.normal(size=(2, 7, 11))},
     ]
 
 
@@ -817,6 +877,14 @@ def weights_masked_afterwards(q, k, v, mask=None, scale=None):
     exponentials = np.exp(logits - logits.max(axis=-1, keepdims=True))
     weights = exponentials / exponentials.sum(axis=-1, keepdims=True)
     return (weights if mask is None else weights * mask) @ v
+
+
+def weights_shared_again(q, k, v, mask=None, scale=None):
+    scale = 1 / np.sqrt(q.shape[-1]) if scale is None else scale
+    logits = q @ np.swapaxes(k, -1, -2) * scale
+    shares = np.exp(logits - logits.max(axis=-1, keepdims=True)) * (1.0 if mask is None else mask)
+    total = shares.sum(axis=-1, keepdims=True)
+    return shares / np.where(total == 0, 1.0, total) @ v
 
 
 def half_precision_attention(q, k, v, mask=None, scale=None):
@@ -880,6 +948,16 @@ ATTENTION = Task(
     see="computation.html#four-operations",
     mistakes=(
         Mistake(
+            variant(attention, "all_axes_reversed", ("np.swapaxes(k, -1, -2)", "k.T")),
+            ALL_AXES_REVERSED,
+            frozenset({"batches"}),
+        ),
+        Mistake(
+            variant(attention, "axes_of_one_batch", ("np.swapaxes(k, -1, -2)", "np.transpose(k, (0, 2, 1))")),
+            AXES_OF_ONE_BATCH,
+            everywhere(OUTPUT_PARTS),
+        ),
+        Mistake(
             variant(
                 attention,
                 "values_from_the_left",
@@ -940,6 +1018,24 @@ ATTENTION = Task(
             weights_masked_afterwards,
             MASKED_AFTER_SOFTMAX,
             WITH_MASK,
+        ),
+        Mistake(
+            weights_shared_again,
+            SHARED_AGAIN,
+            frozenset({"extremes"}),
+        ),
+        Mistake(
+            variant(attention, "boolean_added", ("np.where(mask, logits, -np.inf)", "logits + mask")),
+            BOOLEAN_ADDED,
+            WITH_MASK,
+        ),
+        Mistake(
+            variant(attention, "weights_returned", (" @ v", "")),
+            Text(
+                "weights를 돌려주었습니다. output은 여기에 V를 곱한 것이고, shape는 (n_q, d_v)입니다.",
+                "The weights come back. The output is weights @ v, of shape (n_q, d_v).",
+            ),
+            everywhere(OUTPUT_PARTS),
         ),
         Mistake(
             variant(attention, "mask_read_inverted", ("logits, -np.inf", "-np.inf, logits")),
@@ -1128,6 +1224,7 @@ ATTENTION = Task(
         ),
     ),
     right_answers=(attention_by_loops, attention_by_einsum, attention_in_torch, attention_in_steps),
+    forbidden=("torch.nn.functional.scaled_dot_product_attention",),
 )
 
 
@@ -1329,6 +1426,14 @@ ATTENTION_MASK = Task(
                 "This is the floating mask of 0 and −∞. The task asks for booleans.",
             ),
             everywhere(MASK_PARTS),
+        ),
+        Mistake(
+            variant(attention_mask, "always_causal", (" if causal else allowed.copy()", "")),
+            Text(
+                "causal=False일 때도 미래를 가렸습니다. causal=True일 때만 가립니다.",
+                "The future is hidden for causal=False, too. Hide it for causal=True alone.",
+            ),
+            frozenset({"padding", "empty"}),
         ),
         Mistake(
             variant(attention_mask, "lengths_along_the_keys", ("lengths[:, None, None]", "lengths")),

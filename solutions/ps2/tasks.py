@@ -7,6 +7,7 @@ from course_lib.grading.bank import Bank, Mistake, Part, Task, Written, everywhe
 from course_lib.grading.draws import random_mask
 from course_lib.grading.hints import (
     AXIS_LOST,
+    BOOLEAN_ADDED,
     COMPARED_AS_A_WHOLE,
     DIVIDED_BY_SCALE,
     EXPONENTIAL_OVERFLOWS,
@@ -19,6 +20,7 @@ from course_lib.grading.hints import (
     MASKED_BEFORE_SCALING,
     NOT_THE_MAXIMUM_SUBTRACTED,
     SET_BY_INDEX,
+    SHARED_AGAIN,
     SOFTMAX_OVER_QUERIES,
     SOFTMAX_UNGUARDED,
     TRUTH_OF_AN_ARRAY,
@@ -44,10 +46,12 @@ def random_pairs(rng, shape):
     return {"q": rng.normal(1.0, 1.0, shape), "k": rng.normal(1.0, 1.5, shape)}
 
 
-def with_valid(inputs, valid):
-    # What stands in padding is no number: it must not reach a result.
-    for name in ("q", "k"):
-        inputs[name][~valid] = np.nan
+def with_valid(rng, inputs, valid):
+    # What stands in padding is no number, or any: it must not reach a result, nor tell what is missing.
+    missing = np.argwhere(~valid)
+    for n, place in enumerate(rng.permutation(missing)):
+        for name in ("q", "k"):
+            inputs[name][tuple(place)] = 100.0 if n % 2 else np.nan
     return {**inputs, "valid": valid}
 
 
@@ -58,17 +62,17 @@ def draw_one_experiment(rng):
 
 
 def draw_experiments(rng):
-    return [random_pairs(rng, (5, 13, 7)), random_pairs(rng, (2, 3, 11, 5))]
+    return [random_pairs(rng, (5, 13, 7)), random_pairs(rng, (2, 1, 11, 5))]
 
 
 def draw_padded_pairs(rng):
     valid = np.arange(13) < rng.permutation(np.arange(3, 12))[:5, None]
-    return [with_valid(random_pairs(rng, (5, 13, 7)), rng.permuted(valid, axis=1))]
+    return [with_valid(rng, random_pairs(rng, (5, 13, 7)), rng.permuted(valid, axis=1))]
 
 
 def draw_too_few_pairs(rng):
     valid = np.arange(11) < rng.permutation(np.array([0, 1, 2, 4, 11]))[:, None]
-    return [with_valid(random_pairs(rng, (5, 11, 3)), rng.permuted(valid, axis=1))]
+    return [with_valid(rng, random_pairs(rng, (5, 11, 3)), rng.permuted(valid, axis=1))]
 
 
 VARIANCE_PARTS = (
@@ -98,6 +102,11 @@ def every_query_with_every_key(q, k, valid=None):
     if valid is not None:
         products = np.where(valid[..., :, None] & valid[..., None, :], products, np.nan)
     variance = np.nanvar(products.reshape(*products.shape[:-2], -1), axis=-1, ddof=1)
+    return np.stack([variance, variance / q.shape[-1]], axis=-1)
+
+
+def every_query_with_every_key_and_all_counted(q, k, valid=None):
+    variance = (q @ np.swapaxes(k, -1, -2)).var(axis=(-2, -1), ddof=1)
     return np.stack([variance, variance / q.shape[-1]], axis=-1)
 
 
@@ -156,6 +165,12 @@ OVER_N = Text(
     "쌍의 수 n으로 나누었습니다 (np.var의 기본값). 평균도 표본에서 구했으므로 n − 1로 나눕니다 (ddof=1).",
     "This divides by the number of pairs n (the default of np.var). The mean comes from the sample too, so divide by "
     "n − 1 (ddof=1).",
+)
+
+
+EVERY_WITH_EVERY = Text(
+    "모든 Query를 모든 Key와 짝지었습니다. 여기서는 i번째 Query와 i번째 Key가 한 쌍입니다.",
+    "Every Query meets every Key here. In this task, Query i and Key i make one pair.",
 )
 
 
@@ -247,11 +262,12 @@ SCORE_VARIANCES = Task(
             ),
             SEVERAL_EXPERIMENTS,
         ),
+        Mistake(every_query_with_every_key, EVERY_WITH_EVERY, EVERY_EXPERIMENT),
         Mistake(
-            every_query_with_every_key,
+            every_query_with_every_key_and_all_counted,
             Text(
-                "모든 Query를 모든 Key와 짝지었습니다. 여기서는 i번째 Query와 i번째 Key가 한 쌍입니다.",
-                "Every Query meets every Key here. In this task, Query i and Key i make one pair.",
+                f"{EVERY_WITH_EVERY.ko} valid도 쓰지 않았습니다. 없는 쌍은 세지 않습니다.",
+                f"{EVERY_WITH_EVERY.en} Nor is valid used: a missing pair doesn't count.",
             ),
             EVERY_EXPERIMENT,
         ),
@@ -291,6 +307,53 @@ SCORE_VARIANCES = Task(
                 "NaN is replaced by a number, and valid is not used. A pair that is False doesn't count at all.",
             ),
             WITH_VALID,
+        ),
+        Mistake(
+            variant(
+                score_variances,
+                "numbers_taken_for_valid",
+                (
+                    "        valid = np.ones(products.shape, dtype=bool)",
+                    "        pass\n    valid = np.isfinite(products)",
+                ),
+            ),
+            Text(
+                "NaN이 아닌 쌍을 모두 세었습니다. 없는 쌍의 자리에 수가 들어 있을 수도 있으니 valid로 고르세요.",
+                "Every pair that isn't NaN counts here. A number may stand in the place of a missing pair: select by valid.",
+            ),
+            WITH_VALID,
+        ),
+        Mistake(
+            variant(
+                score_variances,
+                "mean_over_all_pairs",
+                ("/ np.maximum(count, 1)", "/ products.shape[-1]"),
+            ),
+            Text(
+                "평균을 구할 때 빠진 쌍까지 세어 나누었습니다. valid인 쌍의 수로 나누세요.",
+                "The mean is divided by the number of all pairs, missing ones too. Divide by the number that are valid.",
+            ),
+            WITH_VALID,
+        ),
+        Mistake(
+            variant(
+                score_variances,
+                "squares_over_all_pairs",
+                ("np.maximum(count - 1, 1)", "(products.shape[-1] - 1)"),
+            ),
+            Text(
+                "제곱의 합을 빠진 쌍까지 센 n − 1로 나누었습니다. n은 valid인 쌍의 수입니다.",
+                "The sum of squares is divided by n − 1 with missing pairs counted. n is the number of valid pairs.",
+            ),
+            WITH_VALID,
+        ),
+        *alone_and_over_n(
+            "order_exchanged",
+            ("[variance, variance / q.shape[-1]]", "[variance / q.shape[-1], variance]"),
+            Text(
+                "두 variance의 순서가 바뀌었습니다. dot product의 variance가 먼저입니다.",
+                "The two variances have changed places. That of the dot product comes first.",
+            ),
         ),
         Mistake(
             variant(
@@ -495,7 +558,7 @@ WITH_MEANS = frozenset({"means", "batches", "constant"})
 
 
 def one_over_root_d_k(std_q, std_k, mean_q=0.0, mean_k=0.0):
-    return 1 / np.sqrt(np.full(np.broadcast_shapes(std_q.shape, std_k.shape), 1.0).sum(axis=-1))
+    return 1 / np.sqrt(std_q.shape[-1])
 
 
 def moments_averaged_first(std_q, std_k, mean_q=0.0, mean_k=0.0):
@@ -633,6 +696,21 @@ UNIT_SCALE = Task(
             WITH_MEANS,
         ),
         Mistake(
+            variant(
+                unit_scale,
+                "mean_not_squared",
+                (
+                    "(std_q * std_k) ** 2 + (mean_q * std_k) ** 2 + (std_q * mean_k) ** 2",
+                    "(std_q**2 + mean_q**2) * (std_k**2 + mean_k**2) - mean_q * mean_k",
+                ),
+            ),
+            Text(
+                "E[q_i] E[k_i]를 제곱하지 않고 뺐습니다. Var(x) = E[x²] − (E[x])²입니다.",
+                "E[q_i] E[k_i] is subtracted without its square. Var(x) = E[x²] − (E[x])².",
+            ),
+            WITH_MEANS,
+        ),
+        Mistake(
             variant(unit_scale, "variances_averaged", ("variances.sum(", "variances.mean(")),
             Text(
                 "components의 variance를 평균했습니다. 독립인 항의 합에서는 variance가 더해집니다.",
@@ -743,7 +821,7 @@ def draw_one_row(rng):
 
 
 def draw_row_batches(rng):
-    return [{"scores": rng.normal(size=(5, 7))}, {"scores": rng.normal(size=(2, 5, 3))}]
+    return [{"scores": rng.normal(size=(5, 7))}, {"scores": rng.normal(size=(2, 1, 3))}]
 
 
 def draw_masked_rows(rng):
@@ -868,6 +946,21 @@ SOFTMAX_JACOBIAN = Task(
             Text(
                 "대각선 밖의 부호가 틀렸습니다. weights의 합이 1로 남아야 하므로 한 row의 합은 0입니다.",
                 "The sign off the diagonal is wrong. The weights go on summing to 1, so each row of J sums to 0.",
+            ),
+            everywhere(JACOBIAN_PARTS),
+        ),
+        Mistake(
+            variant(
+                softmax_jacobian,
+                "minus_forgotten",
+                (
+                    "weights[..., :, None] * (identity - weights[..., None, :])",
+                    "np.abs(weights[..., :, None] * (identity - weights[..., None, :]))",
+                ),
+            ),
+            Text(
+                "대각선 밖에 − 부호가 빠졌습니다. i ≠ j이면 −p_i p_j이고, 한 weight가 커지면 다른 weights는 작아집니다.",
+                "The − off the diagonal is missing: −p_i p_j where i ≠ j. As one weight grows, the others shrink.",
             ),
             everywhere(JACOBIAN_PARTS),
         ),
@@ -1112,9 +1205,11 @@ def draw_entropy_batches(rng):
 
 
 def draw_entropy_masks(rng):
+    scores, mask = rng.normal(size=(5, 7)), random_mask(rng, 5, 7)
     return [
-        {"scores": rng.normal(size=(5, 7)), "mask": random_mask(rng, 5, 7)},
-        {"scores": rng.normal(size=(2, 3, 5, 7)), "mask": random_mask(rng, 2, 7)[:, None, None, :]},
+        # Beside what is masked, the weights of what is open would vanish.
+        {"scores": np.where(mask, scores, scores + 1000.0), "mask": mask},
+        {"scores": rng.normal(size=(2, 1, 5, 7)), "mask": random_mask(rng, 2, 7)[:, None, None, :]},
     ]
 
 
@@ -1147,6 +1242,12 @@ WITH_MASK = frozenset({"masked", "dead_row", "uniform"})
 def softmax_then_mask(scores, scale=1.0, mask=None):
     weights = row_weights(scores, scale)
     weights = weights if mask is None else weights * mask
+    return -(weights * np.log(np.where(weights > 0, weights, 1.0))).sum(axis=-1)
+
+
+def weights_shared_again(scores, scale=1.0, mask=None):
+    weights = row_weights(scores, scale) * (1.0 if mask is None else mask)
+    weights = weights / np.maximum(weights.sum(axis=-1, keepdims=True), 1e-300)
     return -(weights * np.log(np.where(weights > 0, weights, 1.0))).sum(axis=-1)
 
 
@@ -1341,6 +1442,21 @@ ATTENTION_ENTROPY = Task(
             frozenset({"masked", "dead_row", "uniform"}),
         ),
         Mistake(
+            weights_shared_again,
+            SHARED_AGAIN,
+            frozenset({"masked"}),
+        ),
+        Mistake(
+            variant(attention_entropy, "boolean_added", ("np.where(mask, logits, -np.inf)", "logits + mask")),
+            BOOLEAN_ADDED,
+            WITH_MASK,
+        ),
+        Mistake(
+            variant(attention_entropy, "scale_not_used", ("scale * scores", "1.0 * scores")),
+            Text("scale 인자를 쓰지 않았습니다.", "The argument scale is not used."),
+            frozenset({"batches", "saturated", "uniform"}),
+        ),
+        Mistake(
             variant(attention_entropy, "mask_inverted", ("logits, -np.inf", "-np.inf, logits")),
             MASK_INVERTED,
             WITH_MASK,
@@ -1512,9 +1628,10 @@ def draw_queries(rng):
 
 def draw_masked_scores(rng):
     scores = rows_of_gaps(rng, 5, 7)
-    lowest = np.argsort(scores, axis=-1)[:, :3]
-    np.put_along_axis(scores, lowest, -np.inf, axis=-1)
-    scores[rng.integers(5)] = -np.inf
+    order = np.argsort(scores, axis=-1)
+    np.put_along_axis(scores, order[:, :3], -np.inf, axis=-1)
+    alone, dead = rng.permutation(5)[:2]
+    scores[alone, order[alone, :-1]] = scores[dead] = -np.inf
     return [{"scores": scores, "target": float(rng.uniform(0.5, 0.9))}]
 
 
@@ -1533,8 +1650,8 @@ def draw_far_scores(rng):
     gaps = rng.permuted(np.tile(np.arange(1.0, 8), (3, 1)), axis=1)[:, :4]
     rows = shuffled(rng, np.concatenate([np.zeros((3, 1)), gaps], axis=1))
     return [
-        {"scores": 2.0**12 * rows, "target": 0.75},
-        {"scores": 2.0**-12 * rows, "target": 0.75},
+        {"scores": 2.0**22 * rows, "target": 0.75},
+        {"scores": 2.0**-22 * rows, "target": 0.75},
         {"scores": rows + np.array([[8192.0], [-8192.0], [0.0]]), "target": 0.75},
     ]
 
@@ -1556,9 +1673,15 @@ def target_of_two_keys(scores, target):
     return np.log(target / (1 - target)) / gap
 
 
-def scale_up_to_a_hundred(scores, target):
-    scale = scale_for_weight(scores, target)
-    return np.where(np.isfinite(scale), np.minimum(scale, 100.0), scale)
+def search_up_to(end):
+    """A search whose upper end is fixed."""
+
+    def search(scores, target):
+        scale = scale_for_weight(scores, target)
+        return np.where(np.isfinite(scale), np.minimum(scale, end), scale)
+
+    search.__name__ = f"scale_up_to_{end}"
+    return search
 
 
 def wide_scale_on_the_whole(scores, target):
@@ -1654,7 +1777,7 @@ def scale_by_doubling(scores, target):
         return (np.exp(-scale[..., None] * shares) * allowed).sum(axis=-1) <= 1 / target
 
     low, high = np.zeros(highest.shape), np.full(highest.shape, 1e-6)
-    for _ in range(40):
+    for _ in range(60):
         high = np.where(reached(high), high, 2 * high)
     for _ in range(50):
         middle = 0.5 * (low + high)
@@ -1682,6 +1805,12 @@ def scale_in_torch(scores, target):
 def scale_for_weight_in_float32(scores, target):
     return scale_for_weight(scores.astype(np.float32), target)
 
+
+END_TOO_LOW = Text(
+    "찾는 구간의 위 끝을 100이나 10000 같은 수로 정해 두었습니다. 차이가 작으면 scale은 더 큽니다. 닿을 때까지 두 배로 늘리세요.",
+    "The search ends at a fixed number, 100 or 10000 say. Where the differences are small the scale is larger: double "
+    "the upper end until it reaches.",
+)
 
 SCALE_FOR_WEIGHT = Task(
     name="scale_for_weight",
@@ -1740,20 +1869,15 @@ SCALE_FOR_WEIGHT = Task(
             ),
             MANY_QUERIES,
         ),
-        Mistake(
-            scale_up_to_a_hundred,
-            Text(
-                "찾는 구간의 위 끝을 100으로 정해 두었습니다. 차이가 작으면 scale은 더 큽니다. 닿을 때까지 두 배로 늘리세요.",
-                "The search ends at 100. Where the differences are small the scale is larger: double the upper end until "
-                "it reaches.",
-            ),
-            frozenset({"far"}),
+        *(
+            Mistake(search_up_to(end), END_TOO_LOW, frozenset({"far"}))
+            for end in (10, 100, 1000, 10**4, 10**6)
         ),
         Mistake(
             stopped_at_a_width,
             Text(
-                "구간의 폭이 0.000001이 되면 멈춘 것처럼 거칩니다. 0.0002 같은 scale에는 모자라니 상대 오차로 멈추세요.",
-                "This is as coarse as a search that stops at a width of 0.000001. A scale such as 0.0002 needs more: stop by "
+                "구간의 폭이 0.000001이 되면 멈춘 것처럼 거칩니다. 0.0000005 같은 scale에는 모자라니 상대 오차로 멈추세요.",
+                "This is as coarse as a search that stops at a width of 0.000001. A scale such as 0.0000005 needs more: stop by "
                 "relative error.",
             ),
             frozenset({"far"}),
@@ -1794,10 +1918,11 @@ SCALE_FOR_WEIGHT = Task(
                 ("[np.inf, 0.0, np.inf]", "[np.inf, np.inf, np.inf]"),
             ),
             Text(
-                "target이 1/n_k 이하일 때 '닿을 수 없음'으로 답했습니다. scale 0에서 이미 닿아 있으므로 답은 0입니다.",
-                "A target of 1/n_k or less is called unreachable here. Scale 0 reaches it already, so the answer is 0.",
+                "scale 0에서 이미 닿은 target을 '닿을 수 없음'으로 답했습니다 (1/볼 수 있는 Key의 수 이하, Key가 하나뿐일 때도). 답은 0입니다.",
+                "A target that scale 0 reaches already (1 / number of allowed Keys or less; with one Key, any) is called unreachable "
+                "here. The answer is 0.",
             ),
-            frozenset({"limits"}),
+            frozenset({"masked", "limits"}),
         ),
         Mistake(
             variant(
