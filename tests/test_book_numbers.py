@@ -114,6 +114,8 @@ EXACT: dict[str, dict[str, float | str]] = {
         "check-side": 64, "check-all": 64**2, "check-computed": sum(range(65)), "check-half": 64**2 / 2,
         "check-scores": 32 * 16_384**2 * 2 / 1e9, "check-one-head": 16_384**2 * 2 / 1e9,
         "check-gibi": 32 * 16_384**2 * 2 / 2**30,
+        "check-mean": 0.5 * 2 + 0.3, "check-above": 2 - 1.3, "check-no-mean": 1,
+        "check-grad-1": 0.5 * 0.7, "check-grad-2": -0.3 * 0.3, "check-grad-3": -0.2 * 1.3, "check-diagonal": 2 * 0.5**2,
     },
     "check": {
         "d-k": 64, "output-first": mixed(WEIGHTS, *V)[0], "output-second": mixed(WEIGHTS, *V)[1], "output-mean": 0.5,

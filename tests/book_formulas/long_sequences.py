@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from book_formulas.tex import number
+from book_formulas.tex import number, row
 
 
 def formulas(at: dict[str, Any]) -> list[str]:
@@ -57,6 +57,8 @@ def formulas(at: dict[str, Any]) -> list[str]:
         "n^2",
         "n^2",
         "n^2",
+        number(np.abs(at["grad_logits"].sum(axis=-1)).max().round(12)),
+        number(np.exp(-np.inf)),
         "t>s+B_q-1",
         "n^2",
         f"m={number(m)}",
@@ -71,4 +73,9 @@ def formulas(at: dict[str, Any]) -> list[str]:
         f"{tokens}",
         number(at["check_itemsize"]),
         rf"{heads}\cdot {tokens}^2\cdot {at['check_itemsize']}",
+        row(at["check_a"]),
+        row(at["check_grad"]),
+        number(abs(at["check_grads"].sum()).round(12)),
+        "p_1(1-p_1)",
+        "-p_1p_j",
     ]
