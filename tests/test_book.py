@@ -382,7 +382,7 @@ FENCE = re.compile(r"^\s*(?P<fence>`{3,}|:{3,})\s*(?P<info>\{(?P<directive>[\w-]
 OPTION = re.compile(r"^\s*:[\w-]+:")
 SKIPPED = re.compile(r"^(\([\w-]+\)=|%.*|\+\+\+.*)$")
 LIST_NUMBER = re.compile(r"(\d+)\. ")
-WITHOUT_TITLE = {"grid", "container"}
+WITHOUT_TITLE = {"grid", "container", "found-by"}
 # Parts of a cell's head that no reader sees; all else there (a caption, say) is prose.
 HEAD = re.compile(r"^\s*(---|:?tags\b|mystnb:|image:|figure:|name:|width:|align:|-)")
 TOKEN = re.compile(

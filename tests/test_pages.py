@@ -6,6 +6,7 @@ import gzip
 import re
 import statistics
 from collections.abc import Iterator
+from functools import cache
 from importlib.resources import files
 from urllib.parse import quote
 
@@ -318,6 +319,45 @@ def test_search_finds(browser: Browser, site: str, language: str, query: str) ->
     visit.page.locator("#search-results li").first.wait_for()
     assert visit.complaints == []
     visit.page.close()
+
+
+# What readers type, in either language, and the section that has to be among the first two places.
+TYPED = {
+    "√": "scaling-square-root", "√d_k": "scaling-square-root", "sqrt": "scaling-square-root",
+    "sqrt(d_k)": "scaling-square-root", "루트": "scaling-square-root", "d_k": "scaling-square-root",
+    "스케일링": "scaling", "QK^T": "score", "QKᵀ": "score", "softmax": "softmax-over-keys",
+    "소프트맥스": "softmax-over-keys", "마스크": "masks", "-inf": "masks", "KV 캐시": "kv-cache",
+    "KV cache": "kv-cache",
+    "MQA": "gqa", "GQA": "gqa", "MLA": "mla", "FlashAttention": "blocks", "flash attention": "blocks",
+    "플래시 어텐션": "blocks", "어텐션": "four-operations", "크로스 어텐션": "computation-self-cross",
+    "멀티헤드": "mha", "소프트캡": "soft-cap", "QKNorm": "qk-norm", "역전파": "long-sequences-backward",
+    "온도": "worked-example-sharpening", "피드포워드": "residual-stream", "패딩": "computation-which-masks",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_search_leads_what_readers_type_to_its_section(browser: Browser, site: str, language: str) -> None:
+    visit = Visit(browser, site, SEARCHES[language])
+    page = visit.page
+    places = {}
+    for query in TYPED:
+        page.goto(f"{site}{SEARCHES[language]}?q={quote(query)}")
+        page.wait_for_function("document.querySelector('.search-summary')?.textContent.endsWith('.')")
+        links = page.locator("#search-results li > a")
+        places[query] = [str(link.get_attribute("href")) for link in links.all()[:2]]
+    assert visit.complaints == []
+    for query, label in TYPED.items():
+        assert any(_shows(site, language, place, label) for place in places[query]), (query, places[query])
+    page.close()
+
+
+@cache
+def _shows(site: str, language: str, place: str, label: str) -> bool:
+    """Whether the place is the section of that label: its own id, or one of the same section."""
+    name, _, anchor = place.partition("#")
+    html = (HTML / ("en" if language == "en" else "") / name.partition("?")[0]).read_text(encoding="utf-8")
+    anchors = f'id="{anchor}"[^>]*>(?:\\s*<span id="[^"]*"></span>)*?\\s*<span id="{label}">'
+    return anchor == label or re.search(anchors, html) is not None or (not anchor and f'id="{label}"' in html)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """What the book adds to Jupyter Book: equations as MathML, words of the roles, executed tabs, checks, the library's
-reference, where notebooks open, the bibliography, the way to the other language, Korean search, cards for messengers,
-fonts and style.
+reference, where notebooks open, the bibliography, the way to the other language, Korean search, words that readers
+type, cards for messengers, fonts and style.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from . import (
     entry,
     equations,
     figures,
+    found_by,
     hangul,
     korean_search,
     languages,
@@ -47,6 +48,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
         languages,
         lines,
         korean_search,
+        found_by,
         accessible,
         bundle,
         cards,
