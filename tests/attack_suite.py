@@ -2,7 +2,8 @@
 
 An attack is a notebook's cells in a file of Python, `# %% ID` before each: the cell of that id in the small course's
 notebook gets this source, `# %% new` stands for a cell of the student's own. Lines above the first cell say what it is:
-`kind`, `attack`, `stock` (safe: it is run there, too), and where it differs `item` (double), `earns` (0), `mean` (2.5).
+`kind`, `attack`, `stock` (safe: it is run there, too), and where it differs `item` (double), `earns` (0), `mean` (2.5),
+`room` (what it has loaded: nothing more).
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ class Attack:
     item: str
     earns: dict[str, float]
     cells: list[tuple[str, str]]
+    modules: tuple[str, ...]  # that its room has loaded
 
 
 def load_attacks() -> list[Attack]:
@@ -58,7 +60,10 @@ def _load(path: Path) -> Attack:
     item = said.get("item", "double")
     earns = {"double": 3.0, "mean": float(said.get("mean", 2.5)), item: float(said.get("earns", 0))}
     cells = [(name, source.strip("\n")) for name, source in zip(parts[::2], parts[1::2], strict=True)]
-    return Attack(path.stem, said["kind"], said["attack"], said.get("stock") == "safe", item, earns, cells)
+    modules = tuple(said.get("room", "").split())
+    return Attack(
+        path.stem, said["kind"], said["attack"], said.get("stock") == "safe", item, earns, cells, modules
+    )
 
 
 def notebook_with(course: Course, cells: list[tuple[str, str]]) -> Any:

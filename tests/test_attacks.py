@@ -6,7 +6,9 @@ import os
 import re
 import shutil
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -65,13 +67,21 @@ def course(course: Course) -> Course:
 
 
 @pytest.fixture(scope="module")
-def hall(course: Course, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hall]:
+def halls(
+    course: Course, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[[tuple[str, ...]], Hall]]:
+    """The hall whose room has these modules."""
     outside = tmp_path_factory.mktemp("outside")
     (outside / "canary").write_text("nobody may touch this")
-    with Room(limits=ROOM) as room:
-        made = Hall(course, room, outside)
-        assert points(made.executed([])) == HONEST
-        yield made
+    with ExitStack() as rooms:
+
+        @cache
+        def hall(modules: tuple[str, ...]) -> Hall:
+            made = Hall(course, rooms.enter_context(Room(modules, ROOM)), outside)
+            assert points(made.executed([])) == HONEST
+            return made
+
+        yield hall
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +100,12 @@ def marked(attack: Attack) -> Any:
 
 
 @pytest.mark.parametrize("attack", [marked(attack) for attack in ATTACKS])
-def test_attack_earns_nothing_and_touches_nobody(attack: Attack, hall: Hall, port: int) -> None:
+def test_attack_earns_nothing_and_touches_nobody(
+    attack: Attack, halls: Callable[[tuple[str, ...]], Hall], port: int
+) -> None:
+    for module in attack.modules:
+        pytest.importorskip(module)
+    hall = halls(attack.modules)
     parent = hall.room._process
     cells = [(name, source.replace("CANARY_PORT", str(port))) for name, source in attack.cells]
     with nothing_else_changes(hall):

@@ -197,6 +197,8 @@ def test_page_stays_small_whatever_was_put_out() -> None:
         "\\{" * 10**5,
         "\\langle " * 10**5,
         "⟨" * 10**5,
+        " \n" * 10**5,
+        "\N{NO-BREAK SPACE}\t\n" * 10**5,
     ],
 )
 def test_page_is_made_in_bounded_time(text: str) -> None:

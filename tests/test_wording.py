@@ -111,9 +111,26 @@ def test_report_of_hidden_cases_shows_no_input_and_no_value():
         raise ValueError(f"secret {x[1, 2]}")
 
     assert "32.0" in report(judge(TASK, quoting), "en")
-    for function in (quoting, lambda x, plus=0: 5 * x, lambda x, plus=0: x[0]):
+    # A shape that came can be made of the inputs; the one that should come can't.
+    told = np.zeros((32, 64, 160))
+    for function in (quoting, lambda x, plus=0: 5 * x, lambda x, plus=0: x[0], lambda x, plus=0: told):
         text = report(judge(TASK, function), "en", hidden=True)
-        assert not any(value in text for value in ("32", "64", "160", "(2, 3)", "(3,)"))
+        assert not any(value in text for value in ("32", "64", "160", "(3,)"))
+
+
+def test_report_of_hidden_cases_says_what_shape_or_dtype_should_come():
+    for function, said in (
+        (lambda x, plus=0: x[0], "The shape should be (2, 3); another one came."),
+        (lambda x, plus=0: x > 3, "The dtype should be float64; another one came."),
+    ):
+        text = report(judge(TASK, function), "en", hidden=True)
+        assert text.count(said) == 1
+        assert text.count("The same as above.") == 1
+    several = dataclasses.replace(
+        TASK, hints={}, way=Way(results=2), cases=(Case("plain", {"x": X}, Outcome(X, more=(X,)), {}),)
+    )
+    text = report(judge(several, lambda x: (x, x[0])), "en", hidden=True)
+    assert "Result 2: The shape should be (2, 3); another one came." in text
 
 
 def test_report_of_a_stub_asks_for_it_once():

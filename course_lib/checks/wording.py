@@ -22,7 +22,11 @@ from course_lib.checks.judging import PartVerdict, Verdict, alike
 
 
 def report(verdict: Verdict, language: str, *, hidden: bool = False) -> str:
-    """The verdict for its author to read. With `hidden`, nothing of the inputs or values shows."""
+    """The verdict for its author to read. With `hidden`, nothing of the inputs or values shows.
+
+    The shape that a result should have does: nobody can compute with it. The one that came doesn't, since its author
+    could have written the inputs into it.
+    """
     say, task = SAY[language], verdict.task
     lines = [f"{task.name}: {verdict.points:g} / {_points(task.points, say)}"]
     uncalled = next((p.outcome for p in verdict.parts if p.outcome and p.outcome.error == NOT_CALLABLE), None)
@@ -64,8 +68,10 @@ def _differences(part: PartVerdict, say: dict[str, str], hidden: bool, task: Tas
         return _no_value(outcome, say, hidden, task)
     if outcome.changed and not right.changed:
         return [say["changed"]]
-    if hidden or right.value is None:
+    if right.value is None:
         return []
+    if hidden:
+        return _kinds_differ(outcome, right, say, task)
     given = ", ".join(f"{name} {_brief(value)}" for name, value in part.failed.inputs.items())
     return [f"{say['inputs']} {given}", *_values_differ(outcome, right, say, task)]
 
@@ -82,6 +88,16 @@ def _values_differ(outcome: Outcome, right: Outcome, say: dict[str, str], task: 
             close = np.isclose(expected, got, rtol=task.rtol, atol=task.atol, equal_nan=True)
         if not close.all():
             return [which + _first_difference(got, expected, close, say)]
+    return []
+
+
+def _kinds_differ(outcome: Outcome, right: Outcome, say: dict[str, str], task: TaskCases) -> list[str]:
+    """The shape that the first value of another one should have, or the dtype; nothing of what came."""
+    for index, (got, expected) in enumerate(zip(outcome.values, right.values, strict=False)):
+        if not alike(got, expected):
+            kind = "hidden_dtype" if got.shape == expected.shape else "hidden_shape"
+            said = say[kind].format(shape=expected.shape, dtype=expected.dtype)
+            return [_which(index, say, task.way) + said]
     return []
 
 
@@ -201,6 +217,8 @@ SAY = {
         "inputs": "입력:",
         "shape": "shape가 {expected}이어야 하는데 {got}입니다.",
         "dtype": "dtype이 {expected}이어야 하는데 {got}입니다.",
+        "hidden_shape": "shape가 {shape}이어야 하는데 다른 shape가 나왔습니다.",
+        "hidden_dtype": "dtype이 {dtype}이어야 하는데 다른 dtype이 나왔습니다.",
         "entry": "처음으로 다른 곳은 {index}입니다: ",
         "numbers": "기대한 값 {expected}, 나온 값 {got}.",
     },
@@ -247,6 +265,8 @@ SAY = {
         "inputs": "Inputs:",
         "shape": "The shape should be {expected}; it is {got}.",
         "dtype": "The dtype should be {expected}; it is {got}.",
+        "hidden_shape": "The shape should be {shape}; another one came.",
+        "hidden_dtype": "The dtype should be {dtype}; another one came.",
         "entry": "The first entry that differs is {index}: ",
         "numbers": "expected {expected}, got {got}.",
     },

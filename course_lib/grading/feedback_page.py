@@ -21,7 +21,7 @@ from math_core import LatexError, LatexToMathML
 
 from course_lib.grading.gradebook import NO_RESPONSE
 from course_lib.grading.pictures import KINDS, Pixels
-from course_lib.grading.plain import plain_text
+from course_lib.grading.plain import plain_text, without_blanks
 
 MAX_SOURCE = 50_000  # characters of one cell that are shown
 MAX_TEXT = 20_000  # of one output
@@ -173,7 +173,7 @@ def _plain(text: str) -> str:
 
 
 def _code(source: str, room: _Room) -> Markup:
-    source = _plain(source)
+    source = without_blanks(_plain(source))
     shown = room.source(source)
     if shown != source:
         return Markup("<pre>{}</pre>").format(shown)

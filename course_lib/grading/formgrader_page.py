@@ -18,7 +18,7 @@ from traitlets import Bool
 
 from course_lib.grading.feedback_page import TAGS
 from course_lib.grading.pictures import Pixels
-from course_lib.grading.plain import plain_text
+from course_lib.grading.plain import plain_text, without_blanks
 
 _PICTURE = re.compile(r"data:(image/(?:png|jpeg));base64,(.*)", re.DOTALL)
 MAX_CELL = 10_000  # characters of one cell that are shown: what makes HTML of them may take the square of their number
@@ -69,6 +69,7 @@ class HarmlessNames(Preprocessor):
         left = MAX_PAGE
         for cell in nb.cells:
             source = plain_text(cell.source, len(cell.source))
+            source = without_blanks(source) if cell.cell_type == "code" else source
             most = min(MAX_CELL, left)
             cell.source = source if len(source) <= most else f"{source[:most]}\n\n{_CUT}"
             left -= min(len(source), most)

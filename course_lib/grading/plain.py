@@ -14,6 +14,7 @@ _UNSHOWN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\U000e0000-\U000e007f\ud800-\udfff]"
 )
+_BLANK = re.compile(r"^[^\S\n]+$", re.MULTILINE)
 # Names beyond Python's own that say something to who reads them. Any other could carry what is to stay hidden.
 _ERRORS = {
     *(name for name, thing in vars(builtins).items() if isinstance(thing, type) and issubclass(thing, BaseException)),
@@ -32,6 +33,11 @@ def plain_text(text: object, most: int) -> str:
     if not isinstance(text, str):
         return ""
     return _UNSHOWN.sub("", _ESCAPES.sub("", text[: 2 * most]))[:most]
+
+
+def without_blanks(code: str) -> str:
+    """Code whose blank lines hold nothing: Pygments takes the square of their number where they hold spaces."""
+    return _BLANK.sub("", code)
 
 
 def plain_line(text: object, most: int) -> str:
