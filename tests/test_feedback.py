@@ -333,14 +333,16 @@ def test_write_feedback_says_that_only_what_came_before_could_be_read(
     assert "can't be read" not in text_of(workspace, "student-002")
 
 
+@pytest.mark.parametrize("removed", ["student-999", "student-001,student-002"])
 def test_write_feedback_passes_over_who_was_removed_from_the_gradebook(
-    course: Course, workspace: Path, written: Feedback
+    course: Course, workspace: Path, written: Feedback, removed: str
 ) -> None:
-    folder = workspace / "autograded" / "student-999"
+    folder = workspace / "autograded" / removed
     shutil.copytree(workspace / "autograded" / "student-001", folder)
     done = write_feedback(course, "mini", workspace)
-    assert (done.pages, done.without) == (written.pages, ("student-999", *written.without))
-    assert not (workspace / "feedback" / "student-999").exists()
+    assert (done.pages, done.without) == (written.pages, (removed, *written.without))
+    assert (workspace / "feedback" / "student-001").exists()
+    assert not (workspace / "feedback" / removed).exists()
     shutil.rmtree(folder)
 
 

@@ -86,7 +86,6 @@ def _generate(
     from course_lib.grading.nbgrader_plugin import install
 
     config = settings(place, problem_set)
-    config.CourseDirectory.student_id_exclude = ",".join(unknown)
     install(config, place.course.root)
     count = 0
 
@@ -99,6 +98,10 @@ def _generate(
         converter = GenerateFeedback(coursedir=CourseDirectory(config=config), config=config, log=log.logger)
         converter.force = True
         converter.post_convert_hook = one_more
+        goes_on = (
+            converter.init_destination
+        )  # nbgrader's own list of students to leave out has commas between ids
+        converter.init_destination = lambda name, student: student not in unknown and goes_on(name, student)
         try:
             converter.start()
         except NbGraderException as error:
