@@ -149,3 +149,32 @@ def test_call_shows_the_line_in_whichever_cell_of_its_author(wraps: object) -> N
 
     wrap = pytest.importorskip("torch").no_grad() if wraps == "no_grad" else wraps
     assert call(wrap(answer), ("x",), {"x": 3}).line == 'raise ValueError("no")'
+
+
+@pytest.mark.parametrize("chosen", ["meta", "float64"])
+def test_call_does_not_depend_on_what_a_notebook_chose_for_new_tensors(chosen: str) -> None:
+    torch = pytest.importorskip("torch")
+
+    class Doubles(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear = torch.nn.Linear(3, 2, bias=False)
+
+        def forward(self, x: object) -> object:
+            return self.linear(x) + torch.zeros(2)
+
+    way = Way(kind="class", state=("linear.weight",), torch=True, gradients=("x", "linear.weight"))
+    inputs = {"linear.weight": np.ones((2, 3), np.float32), "x": np.ones((5, 3), np.float32)}
+    is_device = chosen == "meta"
+    (torch.set_default_device if is_device else torch.set_default_dtype)(
+        chosen if is_device else torch.float64
+    )
+    try:
+        outcome = call(Doubles, (), inputs, way=way)
+        after = torch.empty(1)
+    finally:
+        torch.set_default_device(None)
+        torch.set_default_dtype(torch.float32)
+    assert (outcome.error, outcome.message) == (None, "")
+    np.testing.assert_array_equal(outcome.values[0], np.full((5, 2), 3.0))
+    assert after.device.type == "meta" if is_device else after.dtype == torch.float64

@@ -64,7 +64,7 @@ def call(
     try:
         with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()), _forbidding(forbidden):
             warnings.simplefilter("ignore")
-            with _within(memory):
+            with _torch_as_it_starts(), _within(memory):
                 results = _Call(function, required, given, way).results()
             values = [_as_array(result) for result in results]
     except Exception as error:
@@ -165,10 +165,7 @@ class _Call:
 
     def _gradients(self, results: list[Any]) -> list[Any]:
         torch = importlib.import_module("torch")
-        total = sum(
-            (result * torch.cos(torch.arange(result.numel(), dtype=result.dtype)).reshape(result.shape)).sum()
-            for result in results
-        )
+        total = sum((result * torch.cos(_numbers_of(result))).sum().cpu() for result in results)
         wanted = [self.given[name] for name in self.way.gradients]
         found = [None] * len(wanted)
         if total.requires_grad:
@@ -179,11 +176,36 @@ class _Call:
         return found
 
 
+def _numbers_of(result: Any) -> Any:
+    """0, 1, 2, ... in the shape of a tensor, beside it on its device."""
+    torch = importlib.import_module("torch")
+    return torch.arange(result.numel(), dtype=result.dtype, device=result.device).reshape(result.shape)
+
+
 class _Odd:
     """Stands for a result that is not so many as were asked for."""
 
     def __init__(self, result: object) -> None:
         self.result = result
+
+
+@contextlib.contextmanager
+def _torch_as_it_starts() -> Iterator[None]:
+    """New tensors are float32 and on the CPU, as inputs and the room are; a notebook may have chosen otherwise."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        yield
+        return
+    device, dtype = torch.get_default_device(), torch.get_default_dtype()
+    if device.type != "cpu":
+        torch.set_default_device("cpu")
+    torch.set_default_dtype(torch.float32)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(dtype)
+        if device.type != "cpu":
+            torch.set_default_device(device)
 
 
 @contextlib.contextmanager

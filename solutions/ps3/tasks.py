@@ -1040,6 +1040,12 @@ def columns_in_float32(q, k, v, mask=None):
     return attention_in_columns(*(x.astype(np.float32) for x in (q, k, v)), mask)
 
 
+FINITE_FILL = Text(
+    "−1e9로 채우면 그보다 작은 score와 모두 가려진 column에서 가려진 Value를 읽습니다. -np.inf를 쓰세요.",
+    "Filling with −1e9 reads masked Values where scores are smaller or a column is masked throughout. Write -np.inf.",
+)
+
+
 ATTENTION_IN_COLUMNS = Task(
     name="attention_in_columns",
     reference=attention_in_columns,
@@ -1182,12 +1188,21 @@ ATTENTION_IN_COLUMNS = Task(
         ),
         Mistake(
             variant(attention_in_columns, "finite_fill", ("-np.inf)", "-1e9)")),
-            Text(
-                "−1e9로 채우면 그보다 작은 score와 모두 가려진 column에서 가려진 Value를 읽습니다. -np.inf를 쓰세요.",
-                "Filling with −1e9 reads masked Values where scores are smaller or a column is masked throughout. "
-                "Write -np.inf.",
-            ),
+            FINITE_FILL,
             frozenset({"dead", "extremes"}),
+        ),
+        Mistake(
+            variant(
+                attention_in_columns,
+                "finite_fill_masked_afterwards",
+                ("-np.inf)", "-1e9)"),
+                (
+                    "v @ (exponentials / np.where(total == 0, 1.0, total))",
+                    "v @ np.where(True if mask is None else mask, exponentials / total, 0.0)",
+                ),
+            ),
+            FINITE_FILL,
+            frozenset({"extremes"}),
         ),
         Mistake(
             variant(

@@ -13,12 +13,14 @@ from course_lib.grading.hints import (
     DIVIDED_BY_SCALE,
     EXPONENTIAL_OVERFLOWS_IN_TORCH,
     FIRST_BATCH_FOR_ALL,
+    MASK_ADDED,
     MASK_INVERTED,
     MASK_MULTIPLIED_IN_TORCH,
     MASK_NOT_USED,
     MASK_REQUIRED,
     MASKED_AFTER_SOFTMAX,
     MASKED_BEFORE_SCALING,
+    NOT_SCALED,
     SCALE_NOT_USED,
     SCALED_BY_D_V,
     SCALED_TWICE,
@@ -90,7 +92,10 @@ def draw_unread_keys(rng):
     mask[:, hidden] = False
     mask[~mask.any(axis=1), np.setdiff1d(np.arange(7), hidden)[rng.integers(5)]] = True
     inputs["k"][hidden], inputs["v"][hidden] = np.nan, np.nan
-    return [{**inputs, "mask": mask}]
+    # What is read shows: here every Query reads a NaN.
+    read = random_qkv(rng)
+    read["v"][rng.integers(7), rng.integers(2)] = np.nan
+    return [{**inputs, "mask": mask}, read]
 
 
 ATTENTION_PARTS = (
@@ -110,9 +115,20 @@ softmax_over_queries = variant(
     ("(q @ k.mT * scale).softmax(dim=-1)", "(q @ k.mT * scale).softmax(dim=-2)"),
     ("logits.softmax(dim=-1)", "logits.softmax(dim=-2)"),
 )
-mask_multiplied = variant(
-    attention, "mask_multiplied", (".masked_fill(~mask & alive, -torch.inf)", " * mask")
+finite_fill = variant(
+    attention,
+    "finite_fill",
+    ("~mask & alive, -torch.inf", "~mask, -1e9"),
+    ("torch.where(alive, logits.softmax(dim=-1), 0.0)", "logits.softmax(dim=-1)"),
 )
+finite_fill_plainly = variant(
+    attention,
+    "finite_fill_plainly",
+    ("    k, v = torch.where(read, k, 0.0), torch.where(read, v, 0.0)\n", ""),
+    ("~mask & alive, -torch.inf", "~mask, -1e9"),
+    ("torch.where(alive, logits.softmax(dim=-1), 0.0)", "logits.softmax(dim=-1)"),
+)
+finite_fill_mended = variant(attention, "finite_fill_mended", ("~mask & alive, -torch.inf", "~mask, -1e9"))
 exponential_overflows = variant(
     attention,
     "exponential_overflows",
@@ -122,6 +138,54 @@ exponential_overflows = variant(
     ),
     ("logits.softmax(dim=-1)", "logits.exp() / logits.exp().sum(dim=-1, keepdim=True)"),
 )
+
+
+def mask_multiplied(q, k, v, mask=None, scale=None):
+    scale = q.shape[-1] ** -0.5 if scale is None else scale
+    logits = q @ k.mT * scale
+    weights = (logits if mask is None else logits * mask).softmax(dim=-1)
+    return weights @ v, weights
+
+
+def mask_added(q, k, v, mask=None, scale=None):
+    scale = q.shape[-1] ** -0.5 if scale is None else scale
+    logits = q @ k.mT * scale
+    weights = (logits if mask is None else logits + mask).softmax(dim=-1)
+    return weights @ v, weights
+
+
+def infinity_added_plainly(q, k, v, mask=None, scale=None):
+    scale = q.shape[-1] ** -0.5 if scale is None else scale
+    logits = q @ k.mT * scale
+    if mask is not None:
+        logits = logits + torch.zeros(mask.shape, dtype=q.dtype).masked_fill(~mask, -torch.inf)
+    weights = logits.softmax(dim=-1)
+    return weights @ v, weights
+
+
+def bias_of_two_axes(q, k, v, mask=None, scale=None):
+    # As in the documentation of scaled_dot_product_attention.
+    scale = q.shape[-1] ** -0.5 if scale is None else scale
+    bias = torch.zeros(q.shape[-2], k.shape[-2], dtype=q.dtype)
+    if mask is not None:
+        bias.masked_fill_(mask.logical_not(), -torch.inf)
+    weights = (q @ k.mT * scale + bias).softmax(dim=-1)
+    return weights @ v, weights
+
+
+def exponentials_with_guards(q, k, v, mask=None, scale=None):
+    scale = q.shape[-1] ** -0.5 if scale is None else scale
+    allowed = torch.ones(q.shape[-2], k.shape[-2], dtype=torch.bool) if mask is None else mask
+    read = allowed.any(dim=-2).unsqueeze(-1)
+    k, v = torch.where(read, k, 0.0), torch.where(read, v, 0.0)
+    exponentials = (q @ k.mT * scale).exp() * allowed
+    total = exponentials.sum(dim=-1, keepdim=True)
+    weights = exponentials / torch.where(total == 0, 1.0, total)
+    return weights @ v, weights
+
+
+def every_nan_hidden(q, k, v, mask=None, scale=None):
+    return attention(q, k.nan_to_num(), v.nan_to_num(), mask, scale)
 
 
 def weights_masked_afterwards(q, k, v, mask=None, scale=None):
@@ -243,6 +307,27 @@ def attention_as_a_class(q, k, v, mask=None, scale=None):
     return weights.matmul(v), weights
 
 
+FINITE_FILL = Text(
+    "−1e9로 채우면 그보다 작은 score와 모두 가려진 row에서 가려진 Value를 읽습니다. -torch.inf를 쓰세요.",
+    "Filling with −1e9 reads masked Values where scores are smaller or a row is masked throughout. Write -torch.inf.",
+)
+DEAD_QUERY_OPENED = Text(
+    "볼 Key가 없는 Query에게 모든 Keys를 열어 주었습니다. 아무것도 읽지 않으므로 결과는 0입니다.",
+    "A Query that may attend to no Key was given all of them. It reads nothing: its result is 0.",
+)
+MASKED_PLAINLY = Text(
+    "가린 자리를 −∞로 두고 Softmax만 하면 두 경우에 NaN이 됩니다. 볼 Key가 없는 Query: 그 row의 logits를 −∞로 두지 말고, Softmax 뒤에 "
+    "weights를 0으로 고르세요. 아무도 보지 않는 Key: 0 × NaN은 NaN이니 K와 V의 그 rows를 먼저 0으로 고르세요.",
+    "Putting −∞ into masked places and taking Softmax gives NaN in two cases. A Query that may attend to no Key: leave its "
+    "logits finite, and select 0 for its weights after Softmax. A Key that nobody may see: 0 × NaN is NaN, so select 0 for "
+    "its rows of K and V first.",
+)
+ONE_BATCH_AXIS_OF_KEYS = Text(
+    "k.transpose(1, 2)는 batch 축이 꼭 하나일 때만 맞습니다. 뒤에서 세세요: k.transpose(-2, -1), 곧 k.mT.",
+    "k.transpose(1, 2) is right for just one batch axis. Count from the end: k.transpose(-2, -1), or k.mT.",
+)
+
+
 ATTENTION = Task(
     name="attention",
     reference=attention,
@@ -255,6 +340,39 @@ ATTENTION = Task(
             softmax_over_queries,
             SOFTMAX_OVER_QUERIES_IN_TORCH,
             everywhere(ATTENTION_PARTS),
+        ),
+        Mistake(
+            variant(
+                attention,
+                "keys_reshaped",
+                (
+                    "    if mask is None:",
+                    "    turned = (*k.shape[:-2], k.shape[-1], k.shape[-2])\n    if mask is None:",
+                ),
+                ("(q @ k.mT * scale).softmax", "(q @ k.reshape(turned) * scale).softmax"),
+                ("(q @ k.mT * scale).masked_fill", "(q @ k.reshape(turned) * scale).masked_fill"),
+            ),
+            Text(
+                "k를 view나 reshape로 (d_k, n_k)로 만들었습니다. shape는 같아도 수가 다른 자리에 놓입니다. 축을 바꾸는 것은 transpose입니다: k.mT.",
+                "k is made (d_k, n_k) by view or reshape. The shape fits, and the numbers lie elsewhere: axes are exchanged by a "
+                "transpose, k.mT.",
+            ),
+            everywhere(ATTENTION_PARTS),
+        ),
+        Mistake(
+            variant(
+                attention,
+                "one_batch_axis_expected",
+                ("(q @ k.mT * scale).softmax", "(q @ k.transpose(1, 2) * scale).softmax"),
+                ("(q @ k.mT * scale).masked_fill", "(q @ k.transpose(1, 2) * scale).masked_fill"),
+            ),
+            ONE_BATCH_AXIS_OF_KEYS,
+            everywhere(ATTENTION_PARTS),
+        ),
+        Mistake(
+            variant(attention, "not_scaled", ("q.shape[-1] ** -0.5", "1.0")),
+            NOT_SCALED,
+            everywhere(ATTENTION_PARTS) - {"extremes", "scale"},
         ),
         Mistake(
             variant(
@@ -311,6 +429,15 @@ ATTENTION = Task(
             MASK_MULTIPLIED_IN_TORCH,
             WITH_MASK,
         ),
+        Mistake(mask_added, MASK_ADDED, WITH_MASK),
+        Mistake(
+            variant(attention, "first_axis_for_queries", ("mask.any(dim=-2)", "mask.any(dim=0)")),
+            Text(
+                "mask.any(dim=0)은 (n_q, n_k)에서만 Query 축을 봅니다. batch가 있으면 dim=-2입니다.",
+                "mask.any(dim=0) goes over the Queries of (n_q, n_k) only. With batch axes they are dim=-2.",
+            ),
+            frozenset({"masked"}),
+        ),
         Mistake(
             variant(
                 attention,
@@ -358,19 +485,35 @@ ATTENTION = Task(
             ),
             everywhere(ATTENTION_PARTS),
         ),
+        Mistake(finite_fill, FINITE_FILL, frozenset({"dead", "extremes"})),
+        Mistake(finite_fill_mended, FINITE_FILL, frozenset({"extremes"})),
         Mistake(
             variant(
                 attention,
-                "finite_fill",
+                "finite_fill_masked_afterwards",
                 ("~mask & alive, -torch.inf", "~mask, -1e9"),
-                ("torch.where(alive, logits.softmax(dim=-1), 0.0)", "logits.softmax(dim=-1)"),
+                ("torch.where(alive, ", "torch.where(mask, "),
             ),
+            FINITE_FILL,
+            frozenset({"extremes"}),
+        ),
+        Mistake(
+            variant(
+                attention,
+                "dead_query_opened",
+                ("    read = mask", "    mask = mask | ~mask.any(dim=-1, keepdim=True)\n    read = mask"),
+            ),
+            DEAD_QUERY_OPENED,
+            frozenset({"dead"}),
+        ),
+        Mistake(
+            every_nan_hidden,
             Text(
-                "−1e9로 채우면 그보다 작은 score와 모두 가려진 row에서 가려진 Value를 읽습니다. -torch.inf를 쓰세요.",
-                "Filling with −1e9 reads masked Values where scores are smaller or a row is masked throughout. "
-                "Write -torch.inf.",
+                "모든 NaN을 0으로 바꾸었습니다 (nan_to_num). 아무도 보지 않는 Key의 NaN만 사라져야 합니다. 읽은 NaN을 감추면 앞의 잘못도 감추어집니다.",
+                "Every NaN is replaced by 0 (nan_to_num). Only that of Keys that nobody may see has to go: hiding NaN that is read "
+                "hides whatever went wrong before.",
             ),
-            frozenset({"dead", "extremes"}),
+            frozenset({"unread"}),
         ),
         Mistake(
             weights_masked_afterwards,
@@ -433,6 +576,20 @@ ATTENTION = Task(
             EXPONENTIAL_OVERFLOWS_IN_TORCH,
             frozenset({"extremes"}),
         ),
+        Mistake(exponentials_with_guards, EXPONENTIAL_OVERFLOWS_IN_TORCH, frozenset({"extremes"})),
+        Mistake(
+            variant(
+                attention,
+                "weights_returned_detached",
+                ("        return weights @ v, weights", "        return weights @ v, weights.detach()"),
+                ("0.0)\n    return weights @ v, weights", "0.0)\n    return weights @ v, weights.detach()"),
+            ),
+            Text(
+                "돌려준 weights가 detach되어 있습니다. weights의 gradient도 q와 k에 닿아야 하므로 그대로 돌려주세요.",
+                "The weights that come back are detached. Their gradient, too, has to reach q and k: return them as they are.",
+            ),
+            everywhere(ATTENTION_PARTS) - {"extremes"},
+        ),
         Mistake(
             variant(
                 attention,
@@ -488,7 +645,7 @@ ATTENTION = Task(
                 ),
             ),
             MASK_REQUIRED,
-            everywhere(ATTENTION_PARTS) - {"masked", "dead", "unread"},
+            everywhere(ATTENTION_PARTS) - {"masked", "dead"},
         ),
         Mistake(
             variant(attention, "axis_lost", ("mask.any(dim=-1, keepdim=True)", "mask.any(dim=-1)")),
@@ -508,23 +665,22 @@ ATTENTION = Task(
                 ("~mask & alive", "~mask"),
                 ("torch.where(alive, logits.softmax(dim=-1), 0.0)", "logits.softmax(dim=-1)"),
             ),
-            Text(
-                "masked_fill과 Softmax만으로는 두 경우에 NaN이 됩니다. 볼 Key가 없는 Query: 그 row의 logits를 −∞로 두지 말고, Softmax 뒤에 "
-                "weights를 0으로 고르세요. 아무도 보지 않는 Key: 0 × NaN은 NaN이니 K와 V의 그 rows를 먼저 0으로 고르세요.",
-                "masked_fill and Softmax alone give NaN in two cases. A Query that may attend to no Key: leave its logits finite, "
-                "and select 0 for its weights after Softmax. A Key that nobody may see: 0 × NaN is NaN, so select 0 for its rows of "
-                "K and V first.",
-            ),
+            MASKED_PLAINLY,
             frozenset({"dead", "unread"}),
         ),
+        Mistake(infinity_added_plainly, MASKED_PLAINLY, frozenset({"dead", "unread"})),
         Mistake(
-            variant(
-                attention,
-                "finite_fill_plainly",
-                ("    k, v = torch.where(read, k, 0.0), torch.where(read, v, 0.0)\n", ""),
-                ("~mask & alive, -torch.inf", "~mask, -1e9"),
-                ("torch.where(alive, logits.softmax(dim=-1), 0.0)", "logits.softmax(dim=-1)"),
+            bias_of_two_axes,
+            Text(
+                "bias가 (n_q, n_k)라 batch마다 다른 mask를 담지 못합니다. logits에 바로 masked_fill을 쓰세요. PyTorch 문서의 이 코드는 볼 Key가 "
+                "없는 Query와 아무도 보지 않는 NaN에서도 NaN이 됩니다.",
+                "The bias is (n_q, n_k) and can't hold a mask for each batch entry: use masked_fill on the logits. This code of "
+                "PyTorch's documentation gives NaN as well, for a Query without a Key and where NaN is that nobody may see.",
             ),
+            frozenset({"masked", "dead", "unread"}),
+        ),
+        Mistake(
+            finite_fill_plainly,
             Text(
                 "−1e9로 채우면 그보다 작은 score와 모두 가려진 row에서 가려진 Value를 읽습니다. -torch.inf를 쓰세요. 아무도 보지 않는 K와 V의 "
                 "rows는 먼저 0으로 고르세요. 0 × NaN은 NaN입니다.",
@@ -636,10 +792,36 @@ def split_by_einsum(x, heads, repeat=1):
     return torch.einsum("rh,...nhd->...rnd", shares, x.reshape(*x.shape[:-1], heads, -1))
 
 
+THREE_AXES = Text(
+    "B, T, C = x.shape는 batch 축이 꼭 하나일 때만 됩니다. batch 축이 몇 개든 되게 뒤에서 세세요: x.shape[-1], dim=-2, dim=-3.",
+    "B, T, C = x.shape expects just one batch axis. Count from the end, whatever batch axes there are: x.shape[-1], dim=-2, "
+    "dim=-3.",
+)
 ONE_BATCH_AXIS = Text(
     "transpose(1, 2)는 batch 축이 꼭 하나일 때만 맞습니다. batch 축이 몇 개든 맞게 뒤에서 세세요: -2와 -3.",
     "transpose(1, 2) is right for just one batch axis. Count from the end, whatever batch axes there are: -2 and -3.",
 )
+
+reshaped_at_once = variant(
+    split_heads,
+    "reshaped_at_once",
+    (
+        "x.unflatten(-1, (heads, -1)).transpose(-2, -3)",
+        "x.reshape(*x.shape[:-2], heads, x.shape[-2], -1)",
+    ),
+)
+
+
+def three_axes_expected(x, heads, repeat=1):
+    batch, n, width = x.shape
+    apart = x.view(batch, n, heads, width // heads).transpose(1, 2)
+    return apart.repeat_interleave(repeat, dim=1)
+
+
+def first_axis_taken_for_the_batch(x, heads, repeat=1):
+    apart = x.view(x.shape[0], -1, heads, x.shape[-1] // heads).transpose(1, 2)
+    return apart.repeat_interleave(repeat, dim=1)
+
 
 SPLIT_HEADS = Task(
     name="split_heads",
@@ -650,14 +832,7 @@ SPLIT_HEADS = Task(
     forbidden=FUSED,
     mistakes=(
         Mistake(
-            variant(
-                split_heads,
-                "reshaped_at_once",
-                (
-                    "x.unflatten(-1, (heads, -1)).transpose(-2, -3)",
-                    "x.reshape(*x.shape[:-2], heads, x.shape[-2], -1)",
-                ),
-            ),
+            reshaped_at_once,
             Text(
                 "reshape만으로는 tokens와 heads가 뒤섞입니다. 마지막 축을 (heads, d)로 나눈 뒤 축을 옮기세요.",
                 "A reshape alone mixes tokens and heads up. Split the last axis into (heads, d), then move the axis.",
@@ -720,6 +895,31 @@ SPLIT_HEADS = Task(
                 "All heads are repeated one after another (tile). The order is h0, h0, h1, h1 (repeat_interleave).",
             ),
             frozenset({"repeat"}),
+        ),
+        Mistake(
+            variant(
+                split_heads,
+                "tiled_without_batches",
+                ("apart.repeat_interleave(repeat, dim=-3)", "apart.repeat(repeat, 1, 1)"),
+            ),
+            Text(
+                "x.repeat(repeat, 1, 1)은 heads를 통째로 이어 붙이고 (순서는 h0, h0, h1, h1이어야 합니다), batch 축이 있으면 실패합니다. "
+                "repeat_interleave(repeat, dim=-3)을 쓰세요.",
+                "x.repeat(repeat, 1, 1) puts all heads one after another, where the order is h0, h0, h1, h1, and fails with batch axes. "
+                "Use repeat_interleave(repeat, dim=-3).",
+            ),
+            frozenset({"batches", "repeat"}),
+        ),
+        Mistake(three_axes_expected, THREE_AXES, everywhere(SPLIT_PARTS)),
+        Mistake(
+            first_axis_taken_for_the_batch,
+            Text(
+                "x.view(x.shape[0], -1, …)은 첫 축을 batch로 봅니다. batch 축은 없을 수도 있고 여럿일 수도 있습니다. 마지막 축만 나누세요: "
+                "x.unflatten(-1, (heads, -1)).",
+                "x.view(x.shape[0], -1, …) takes the first axis for the batch. There may be none, or several: split the last axis alone, "
+                "x.unflatten(-1, (heads, -1)).",
+            ),
+            everywhere(SPLIT_PARTS),
         ),
         Mistake(
             variant(split_heads, "repeat_not_used", ("apart.repeat_interleave(repeat, dim=-3)", "apart")),
@@ -795,7 +995,13 @@ def draw_heads_off(rng):
     broken = rng.normal(size=(2, 3, 7, 5))
     off = rng.integers(3)
     broken[:, off] = np.nan
-    return [{"x": x, "keep": keep}, {"x": broken, "keep": np.arange(3) != off}]
+    shown = rng.normal(size=(3, 7, 5))
+    shown[(off + 1) % 3, rng.integers(7), rng.integers(5)] = np.nan  # of a head that is on
+    return [
+        {"x": x, "keep": keep},
+        {"x": broken, "keep": np.arange(3) != off},
+        {"x": shown, "keep": np.arange(3) != off},
+    ]
 
 
 MERGE_PARTS = (
@@ -832,6 +1038,17 @@ def merge_by_loops(x, keep=None):
 def merge_by_einsum(x, keep=None):
     merged = torch.einsum("...hnd->...nhd", x).reshape(*x.shape[:-3], x.shape[-2], -1)
     return merged if keep is None else merged.masked_fill(~keep.repeat_interleave(x.shape[-1]), 0.0)
+
+
+def every_nan_of_heads_hidden(x, keep=None):
+    return merge_heads(x.nan_to_num(), keep)
+
+
+def four_axes_expected(x, keep=None):
+    batch, heads, n, d = x.shape
+    if keep is not None:
+        x = torch.where(keep[:, None, None], x, 0.0)
+    return x.transpose(1, 2).contiguous().view(batch, n, heads * d)
 
 
 MERGE_HEADS = Task(
@@ -929,6 +1146,24 @@ MERGE_HEADS = Task(
                 "This multiplies by keep. NaN in a head that is off stays NaN when multiplied by 0. Select with torch.where.",
             ),
             frozenset({"off"}),
+        ),
+        Mistake(
+            every_nan_of_heads_hidden,
+            Text(
+                "모든 NaN을 0으로 바꾸었습니다 (nan_to_num). 켜 둔 head의 NaN은 보여야 합니다. 꺼진 head의 자리만 torch.where로 고르세요.",
+                "Every NaN is replaced by 0 (nan_to_num). NaN in a head that is on has to show: select only the places of heads that are "
+                "off, with torch.where.",
+            ),
+            frozenset({"off"}),
+        ),
+        Mistake(
+            four_axes_expected,
+            Text(
+                "B, heads, T, d = x.shape는 batch 축이 꼭 하나일 때만 됩니다. batch 축이 몇 개든 되게 뒤에서 세세요: transpose(-2, -3).flatten(-2).",
+                "B, heads, T, d = x.shape expects just one batch axis. Count from the end, whatever batch axes there are: "
+                "transpose(-2, -3).flatten(-2).",
+            ),
+            everywhere(MERGE_PARTS),
         ),
         Mistake(
             variant(
@@ -1074,7 +1309,11 @@ def draw_far_scores(rng):
     # Half of the scores lie at the upper cap, half at the lower: nothing between them is left.
     q = rng.integers(1, 4, (5, 3)).astype(float)
     k = 1e4 * rng.permutation([-3.0, -2.0, -1.0, 1.0, 2.0, 3.0, 4.0])[:, None] * np.ones((7, 3))
-    return [{"q": q, "k": k, "softcap": 1.5}, {"q": q, "k": k}]
+    # And the one Key that is allowed lies below any number that stands for -inf.
+    below, mask = np.zeros((7, 3)), np.zeros((5, 7), dtype=bool)
+    allowed = rng.integers(7)
+    below[allowed], mask[:, allowed] = -1e36, True
+    return [{"q": q, "k": k, "softcap": 1.5}, {"q": q, "k": k}, {"q": q, "k": below, "mask": mask}]
 
 
 CONTROL_PARTS = (
@@ -1086,7 +1325,7 @@ CONTROL_PARTS = (
     Part("zero", 1, Text("0인 vector", "vectors of zeros"), draw_zero_vectors),
     Part("far", 1, Text("아주 큰 scores", "very large scores"), draw_far_scores),
 )
-WITH_A_MASK = frozenset({"together", "dead"})
+WITH_A_MASK = frozenset({"together", "dead", "far"})
 
 
 def control_masked_afterwards(q, k, q_gain=None, k_gain=None, softcap=None, mask=None):
@@ -1098,13 +1337,17 @@ def half_precision_control(q, k, q_gain=None, k_gain=None, softcap=None, mask=No
     return controlled_weights(q.half(), k.half(), q_gain, k_gain, softcap, mask)
 
 
-def control_nan_replaced(q, k, q_gain=None, k_gain=None, softcap=None, mask=None):
-    weights = controlled_weights(q, k, q_gain, k_gain, softcap)
-    if mask is None:
-        return weights
-    additive = torch.zeros(mask.shape, dtype=q.dtype).masked_fill(~mask, -torch.inf)
-    # The logarithm of a weight is its logit, up to a number that the row shares.
-    return (weights.log() + additive).softmax(dim=-1).nan_to_num(0.0)
+control_nan_replaced = variant(
+    controlled_weights,
+    "control_nan_replaced",
+    (
+        "alive = mask.any(dim=-1, keepdim=True)",
+        "additive = torch.zeros(mask.shape, dtype=q.dtype).masked_fill(~mask, -torch.inf)",
+    ),
+    ("logits.masked_fill(~mask & alive, -torch.inf)", "logits + additive"),
+    ("logits.softmax(dim=-1)", "logits.softmax(dim=-1).nan_to_num(0.0)"),
+    ("weights if mask is None else torch.where(alive, weights, 0.0)", "weights"),
+)
 
 
 def controlled_by_functions(q, k, q_gain=None, k_gain=None, softcap=None, mask=None):
@@ -1191,6 +1434,17 @@ normed_without_gains = variant(
 )
 
 
+ANOTHER_EPSILON = Text(
+    "norm의 epsilon이 1e-6이 아닙니다. 짧은 vector에서는 이 수가 결과를 정합니다. F.rms_norm이라면 eps=1e-6을 주세요.",
+    "The norm's epsilon is not 1e-6. With short vectors this number decides what comes out. Pass eps=1e-6 to F.rms_norm, "
+    "if that is what you use.",
+)
+KEYS_NOT_NORMED = Text(
+    "Query만 norm했습니다. Key의 크기도 score에 곱해지므로 둘 다 norm합니다.",
+    "Only the Query is normed. A Key's length multiplies the score as well: norm both.",
+)
+
+
 CONTROLLED_WEIGHTS = Task(
     name="controlled_weights",
     reference=controlled_weights,
@@ -1256,10 +1510,16 @@ CONTROLLED_WEIGHTS = Task(
                 "keys_not_normed",
                 ("k = k_gain * k * ((k**2).mean(dim=-1, keepdim=True) + 1e-6).rsqrt()", "k = k_gain * k"),
             ),
-            Text(
-                "Query만 norm했습니다. Key의 크기도 score에 곱해지므로 둘 다 norm합니다.",
-                "Only the Query is normed. A Key's length multiplies the score as well: norm both.",
+            KEYS_NOT_NORMED,
+            frozenset({"norm", "together", "zero"}),
+        ),
+        Mistake(
+            variant(
+                controlled_weights,
+                "keys_left_as_they_are",
+                ("k = k_gain * k * ((k**2).mean(dim=-1, keepdim=True) + 1e-6).rsqrt()", "k = 1.0 * k"),
             ),
+            KEYS_NOT_NORMED,
             frozenset({"norm", "together", "zero"}),
         ),
         Mistake(
@@ -1523,11 +1783,123 @@ CONTROLLED_WEIGHTS = Task(
                 ("~mask & alive, -torch.inf", "~mask, -1e9"),
                 ("weights if mask is None else torch.where(alive, weights, 0.0)", "weights"),
             ),
-            Text(
-                "−1e9로 가려 볼 Key가 없는 Query의 weights가 고르게 나뉘었습니다. -torch.inf를 쓰고, 그 weights는 0입니다.",
-                "Masked with −1e9, a Query that may attend to no Key gets uniform weights. Write -torch.inf; its weights are 0.",
+            FINITE_FILL,
+            frozenset({"dead", "far"}),
+        ),
+        Mistake(
+            variant(controlled_weights, "finite_fill_mended", ("~mask & alive, -torch.inf", "~mask, -1e9")),
+            FINITE_FILL,
+            frozenset({"far"}),
+        ),
+        Mistake(
+            variant(
+                controlled_weights,
+                "finite_fill_masked_afterwards",
+                ("~mask & alive, -torch.inf", "~mask, -1e9"),
+                ("torch.where(alive, weights, 0.0)", "torch.where(mask, weights, 0.0)"),
             ),
+            FINITE_FILL,
+            frozenset({"far"}),
+        ),
+        Mistake(
+            variant(
+                controlled_weights,
+                "dead_query_opened",
+                ("        alive =", "        mask = mask | ~mask.any(dim=-1, keepdim=True)\n        alive ="),
+            ),
+            DEAD_QUERY_OPENED,
             frozenset({"dead"}),
+        ),
+        Mistake(
+            variant(
+                controlled_weights,
+                "mask_added",
+                ("logits.masked_fill(~mask & alive, -torch.inf)", "logits + mask"),
+            ),
+            MASK_ADDED,
+            WITH_A_MASK,
+        ),
+        Mistake(
+            variant(
+                controlled_weights,
+                "capped_without_a_cap",
+                (
+                    "    if softcap is not None:",
+                    "    softcap = 50.0 if softcap is None else softcap\n    if softcap is not None:",
+                ),
+            ),
+            Text(
+                "softcap이 None인데도 50으로 cap을 씌웠습니다. None이면 cap이 없습니다.",
+                "With softcap None, a cap of 50 is put on. None means no cap.",
+            ),
+            everywhere(CONTROL_PARTS) - {"cap", "together"},
+        ),
+        Mistake(
+            variant(controlled_weights, "not_divided_by_the_cap", ("tanh(logits / softcap)", "tanh(logits)")),
+            Text(
+                "tanh 안에서 cap으로 나누지 않았습니다. cap · tanh(a / cap)이어야 작은 score가 그대로 남습니다.",
+                "Inside tanh there is no division by the cap. With cap · tanh(a / cap), small scores stay as they are.",
+            ),
+            frozenset({"cap", "together"}),
+        ),
+        Mistake(
+            variant(
+                controlled_weights,
+                "one_plus_gain",
+                ("q_gain * q *", "(1 + q_gain) * q *"),
+                ("k_gain * k *", "(1 + k_gain) * k *"),
+            ),
+            Text(
+                "1 + gain을 곱했습니다 (Gemma의 방식). 이 과제의 식은 gain을 그대로 곱합니다.",
+                "This multiplies by 1 + gain, as Gemma does. The formula of this task multiplies by the gain as it is.",
+            ),
+            frozenset({"norm", "together", "zero"}),
+        ),
+        Mistake(
+            variant(
+                controlled_weights,
+                "gain_before_the_norm",
+                ("(q**2).mean(", "((q_gain * q) ** 2).mean("),
+                ("(k**2).mean(", "((k_gain * k) ** 2).mean("),
+            ),
+            Text(
+                "gain을 norm 앞에서 곱했습니다. norm이 gain의 크기를 도로 지웁니다. norm한 다음에 곱하세요.",
+                "The gain is multiplied before the norm, which takes its size away again. Multiply it after the norm.",
+            ),
+            frozenset({"norm", "together", "zero"}),
+        ),
+        Mistake(
+            variant(
+                controlled_weights,
+                "norm_over_everything",
+                ("(q**2).mean(dim=-1, keepdim=True)", "(q**2).mean()"),
+                ("(k**2).mean(dim=-1, keepdim=True)", "(k**2).mean()"),
+            ),
+            Text(
+                "모든 Queries의 제곱을 한 수로 평균했습니다. vector마다 자기 d_k 개에 대해 구합니다: mean(dim=-1, keepdim=True).",
+                "The mean is one number over all Queries. Each vector has its own, over its d_k numbers: mean(dim=-1, keepdim=True).",
+            ),
+            frozenset({"norm", "together", "zero"}),
+        ),
+        Mistake(
+            variant(
+                controlled_weights,
+                "epsilon_of_layer_norm",
+                ("(q**2).mean(dim=-1, keepdim=True) + 1e-6", "(q**2).mean(dim=-1, keepdim=True) + 1e-5"),
+                ("(k**2).mean(dim=-1, keepdim=True) + 1e-6", "(k**2).mean(dim=-1, keepdim=True) + 1e-5"),
+            ),
+            ANOTHER_EPSILON,
+            frozenset({"norm", "together", "zero"}),
+        ),
+        Mistake(
+            variant(
+                controlled_weights,
+                "smaller_epsilon",
+                ("(q**2).mean(dim=-1, keepdim=True) + 1e-6", "(q**2).mean(dim=-1, keepdim=True) + 1e-8"),
+                ("(k**2).mean(dim=-1, keepdim=True) + 1e-6", "(k**2).mean(dim=-1, keepdim=True) + 1e-8"),
+            ),
+            ANOTHER_EPSILON,
+            frozenset({"norm", "together", "zero"}),
         ),
         Mistake(
             variant(
@@ -1536,7 +1908,7 @@ CONTROLLED_WEIGHTS = Task(
                 ("    if mask is not None:\n        alive", "    if True:\n        alive"),
             ),
             MASK_REQUIRED,
-            everywhere(CONTROL_PARTS) - WITH_A_MASK,
+            everywhere(CONTROL_PARTS) - {"together", "dead"},
         ),
         Mistake(
             variant(
@@ -1678,7 +2050,14 @@ def draw_extreme_module(rng):
     for name in ("w_q.weight", "w_k.weight", "x"):
         inputs[name] = np.abs(inputs[name]) + np.float32(0.2)
     sizes = 1e4 * rng.permutation(np.arange(-5.0, 6.0))[:, None]
-    return [{**inputs, "memory": (sizes * np.ones((11, D_MODEL))).astype(np.float32)}]
+    # And the one token that is allowed has a score below any number that stands for -inf.
+    far_below, mask = np.zeros((11, D_MODEL), dtype=np.float32), np.zeros((7, 11), dtype=bool)
+    allowed = rng.integers(11)
+    far_below[allowed], mask[:, allowed] = -1e20, True
+    return [
+        {**inputs, "memory": (sizes * np.ones((11, D_MODEL))).astype(np.float32)},
+        {**inputs, "memory": far_below, "mask": mask},
+    ]
 
 
 MODULE_PARTS = (
@@ -1779,6 +2158,32 @@ class ModuleThatSums(nn.Module):
         return total
 
 
+class ThreeAxesExpected(MultiHeadAttention):
+    def forward(self, x, memory, mask=None):
+        _batch, _n_q, _d_model = x.shape
+        return super().forward(x, memory, mask)
+
+
+class NotAModule:
+    def __init__(self, d_model, heads, kv_heads, d_k):
+        self.heads, self.kv_heads = heads, kv_heads
+        self.w_q = nn.Linear(d_model, heads * d_k, bias=False)
+        self.w_k = nn.Linear(d_model, kv_heads * d_k, bias=False)
+        self.w_v = nn.Linear(d_model, kv_heads * d_k, bias=False)
+        self.w_o = nn.Linear(heads * d_k, d_model, bias=False)
+
+    def __call__(self, x, memory, mask=None):
+        return MultiHeadAttention.forward(self, x, memory, mask)
+
+
+HEADS_RESHAPED = Text(
+    "heads를 view나 reshape만으로 나누어 tokens와 섞였습니다. 마지막 축을 (heads, d_k)로 나눈 뒤 축을 옮기세요 (과제 2의 split_heads).",
+    "The heads are split by a view or reshape alone, which mixes them up with tokens. Split the last axis into (heads, d_k), "
+    "then move the axis (split_heads of task 2).",
+)
+MODULE_WITH_MASK = frozenset({"masked", "dead", "extremes"})
+
+
 MULTI_HEAD_ATTENTION = Task(
     name="MultiHeadAttention",
     reference=MultiHeadAttention,
@@ -1852,11 +2257,111 @@ MULTI_HEAD_ATTENTION = Task(
                     "q = self.w_q(x).reshape(*x.shape[:-2], self.heads, x.shape[-2], -1)",
                 ),
             ),
-            Text(
-                "Query의 heads를 reshape만으로 나누어 tokens와 섞였습니다.",
-                "The Query's heads are split by a reshape alone, which mixes them up with tokens.",
-            ),
+            HEADS_RESHAPED,
             everywhere(MODULE_PARTS) - {"extremes"},
+        ),
+        Mistake(
+            variant(
+                MultiHeadAttention,
+                "AllHeadsReshaped",
+                (
+                    "q = split_heads(self.w_q(x), self.heads)",
+                    "q = reshaped_at_once(self.w_q(x), self.heads)",
+                ),
+                ("k = split_heads", "k = reshaped_at_once"),
+                ("v = split_heads", "v = reshaped_at_once"),
+            ),
+            HEADS_RESHAPED,
+            everywhere(MODULE_PARTS),
+        ),
+        Mistake(ThreeAxesExpected, THREE_AXES, everywhere(MODULE_PARTS)),
+        Mistake(
+            variant(
+                MultiHeadAttention,
+                "NotScaled",
+                ("attention(q, k, v, mask)", "attention(q, k, v, mask, 1.0)"),
+            ),
+            NOT_SCALED,
+            everywhere(MODULE_PARTS) - {"extremes"},
+        ),
+        Mistake(
+            variant(
+                MultiHeadAttention,
+                "FiniteFill",
+                ("attention(q, k, v, mask)", "finite_fill_plainly(q, k, v, mask)"),
+            ),
+            FINITE_FILL,
+            frozenset({"dead", "extremes"}),
+        ),
+        Mistake(
+            variant(
+                MultiHeadAttention,
+                "FiniteFillMended",
+                ("attention(q, k, v, mask)", "finite_fill_mended(q, k, v, mask)"),
+            ),
+            FINITE_FILL,
+            frozenset({"extremes"}),
+        ),
+        Mistake(
+            variant(
+                MultiHeadAttention, "MaskAdded", ("attention(q, k, v, mask)", "mask_added(q, k, v, mask)")
+            ),
+            MASK_ADDED,
+            MODULE_WITH_MASK,
+        ),
+        Mistake(
+            variant(
+                MultiHeadAttention,
+                "RepeatedByKvHeads",
+                ("repeat = self.heads // self.kv_heads", "repeat = self.kv_heads"),
+            ),
+            Text(
+                "KV head마다 kv_heads 번 되풀이했습니다. KV head 하나를 나누어 쓰는 Query heads는 heads // kv_heads 개입니다.",
+                "Each KV head is repeated kv_heads times. heads // kv_heads Query heads share one of them.",
+            ),
+            everywhere(MODULE_PARTS) - {"batches"},
+        ),
+        Mistake(
+            variant(
+                MultiHeadAttention,
+                "KeysAsWideAsQueries",
+                (
+                    "self.w_k = nn.Linear(d_model, kv_heads * d_k, bias=False)",
+                    "self.w_k = nn.Linear(d_model, heads * d_k, bias=False)",
+                ),
+                (
+                    "self.w_v = nn.Linear(d_model, kv_heads * d_k, bias=False)",
+                    "self.w_v = nn.Linear(d_model, heads * d_k, bias=False)",
+                ),
+            ),
+            Text(
+                "w_k와 w_v를 w_q만큼 넓게 만들었습니다. KV heads는 kv_heads 개뿐이므로 폭은 kv_heads · d_k입니다.",
+                "w_k and w_v are as wide as w_q. There are only kv_heads KV heads: they are kv_heads · d_k wide.",
+            ),
+            frozenset({"gqa", "batches", "masked"}),
+        ),
+        Mistake(
+            variant(
+                MultiHeadAttention,
+                "MemoryNotUsed",
+                ("self.w_k(memory)", "self.w_k(x)"),
+                ("self.w_v(memory)", "self.w_v(x)"),
+            ),
+            Text(
+                "Keys와 Values를 x에서 만들었습니다 (self-attention). 이 module은 memory를 읽습니다: w_k(memory), w_v(memory).",
+                "Keys and Values are made of x (self-attention). This module reads the memory: w_k(memory), w_v(memory).",
+            ),
+            everywhere(MODULE_PARTS),
+        ),
+        Mistake(
+            NotAModule,
+            Text(
+                "class가 nn.Module이 아니어서 parameters에 값을 넣을 수 없습니다. class MultiHeadAttention(nn.Module)로 쓰고 __init__에서 "
+                "super().__init__()을 부르세요.",
+                "The class is no nn.Module, so its parameters can't be filled. Write class MultiHeadAttention(nn.Module), and call "
+                "super().__init__() in __init__.",
+            ),
+            everywhere(MODULE_PARTS),
         ),
         Mistake(
             variant(
@@ -1916,7 +2421,7 @@ MULTI_HEAD_ATTENTION = Task(
                 ("attention(q, k, v, mask)", "mask_multiplied(q, k, v, mask)"),
             ),
             MASK_MULTIPLIED_IN_TORCH,
-            frozenset({"masked", "dead"}),
+            MODULE_WITH_MASK,
         ),
         Mistake(
             variant(
@@ -1925,7 +2430,7 @@ MULTI_HEAD_ATTENTION = Task(
                 ("attention(q, k, v, mask)", "weights_masked_afterwards(q, k, v, mask)"),
             ),
             MASKED_AFTER_SOFTMAX,
-            frozenset({"masked", "dead"}),
+            MODULE_WITH_MASK,
         ),
         Mistake(
             variant(
@@ -1953,7 +2458,7 @@ MULTI_HEAD_ATTENTION = Task(
                 "mask.unsqueeze(1)은 (batch, n_q, n_k)에만 맞습니다. (n_q, n_k)도 오므로 뒤에서 세세요: mask.unsqueeze(-3).",
                 "mask.unsqueeze(1) fits (batch, n_q, n_k) only. Masks (n_q, n_k) come too: count from the end, mask.unsqueeze(-3).",
             ),
-            frozenset({"masked", "dead"}),
+            MODULE_WITH_MASK,
         ),
         Mistake(
             variant(MultiHeadAttention, "MaskInverted", ("mask.unsqueeze(-3)", "~mask.unsqueeze(-3)")),
@@ -1961,12 +2466,12 @@ MULTI_HEAD_ATTENTION = Task(
                 "mask를 반대로 읽었습니다. True는 '볼 수 있음'입니다 (nn.MultiheadAttention과 반대).",
                 "The mask is inverted. True means may attend, the opposite of nn.MultiheadAttention.",
             ),
-            frozenset({"masked", "dead"}),
+            MODULE_WITH_MASK,
         ),
         Mistake(
             variant(MultiHeadAttention, "MaskNotUsed", ("attention(q, k, v, mask)", "attention(q, k, v)")),
             MASK_NOT_USED,
-            frozenset({"masked", "dead"}),
+            MODULE_WITH_MASK,
         ),
         Mistake(
             variant(
@@ -1999,10 +2504,7 @@ MULTI_HEAD_ATTENTION = Task(
                 "DeadQueryUniform",
                 ("mask.unsqueeze(-3)", "(mask | ~mask.any(dim=-1, keepdim=True)).unsqueeze(-3)"),
             ),
-            Text(
-                "볼 Key가 없는 Query에게 모든 Keys를 열어 주었습니다. 아무것도 읽지 않으므로 결과는 0입니다.",
-                "A Query that may attend to no Key was given all of them. It reads nothing: its result is 0.",
-            ),
+            DEAD_QUERY_OPENED,
             frozenset({"dead"}),
         ),
         Mistake(
