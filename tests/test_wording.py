@@ -7,6 +7,7 @@ import pytest
 from double_task import TASK, X, double
 
 from course_lib.checks import Case, Outcome, Way, call, judge, report
+from course_lib.checks.wording import folded
 
 
 @pytest.mark.parametrize("hidden", [False, True])
@@ -223,3 +224,20 @@ def test_report_finds_the_entry_that_differs_by_the_task_s_tolerance():
     close = dataclasses.replace(TASK, rtol=1e-9, atol=0.0, hints={})
     said = report(judge(close, lambda x, plus=0: (2 * x + plus) * (1 + 1e-7 * (x == 16))), "en")
     assert "is [1, 1]: expected 32, got 32.0000032." in said
+
+
+def test_folded_breaks_at_spaces_and_stands_deeper():
+    text = "task: 0 / 1\n  → one two three four\n  short"
+    assert folded(text, 15).splitlines() == ["task: 0 / 1", "  → one two", "    three four", "  short"]
+
+
+def test_folded_counts_hangul_twice_and_leaves_long_words_whole():
+    assert folded("가나다 라마바 사", 13) == "가나다 라마바\n  사"
+    assert (
+        folded("  see: https://example.org/a-long-address", 20).split("\n")[1]
+        == "    https://example.org/a-long-address"
+    )
+
+
+def test_folded_leaves_lines_that_fit_as_they_are():
+    assert folded("      q  =  1", 100) == "      q  =  1"

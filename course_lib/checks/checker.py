@@ -14,7 +14,7 @@ from course_lib.checks.case_file import LIBRARY, CaseFile, read_cases
 from course_lib.checks.cases import NOT_CALLABLE, Function, Inputs, TaskCases
 from course_lib.checks.guard import guard
 from course_lib.checks.judging import Verdict, judge
-from course_lib.checks.wording import SAY, report
+from course_lib.checks.wording import SAY, folded, report
 
 SECONDS = 20  # that a check may take: it takes one, and a slow machine may first have to load Torch
 
@@ -56,7 +56,7 @@ class Checker:
             raise NotInPlace(say["no_task"].format(task=task, tasks=", ".join(self.tasks)))
         with guard(SECONDS, say["cut"]) as watch:
             verdict = judge(self.tasks[task], function, watch)
-        _print(report(verdict, self.language))
+        _print(folded(report(verdict, self.language)))
         self.failing.pop(task, None)
         failed = next((part.failed for part in verdict.parts if part.failed), None)
         if failed and _was_written(verdict) and verdict.task.way.kind == "function":

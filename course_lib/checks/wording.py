@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+import unicodedata
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,34 @@ def report(verdict: Verdict, language: str, *, hidden: bool = False) -> str:
     if verdict.points < task.points:
         lines.append(f"  {say['see']}: {_address(task, language)}")
     return "\n".join(lines)
+
+
+def folded(text: str, columns: int = 100) -> str:
+    """The text in lines of so many columns at most, broken at spaces, so that a notebook breaks no word.
+
+    What continues a line stands deeper than it. A word that is longer, an address say, is left whole.
+    """
+    return "\n".join(_fold(line, columns) for line in text.splitlines())
+
+
+def _fold(line: str, columns: int) -> str:
+    if _columns(line) <= columns:
+        return line
+    start = line[: len(line) - len(line.lstrip())]
+    first, *words = line.split()
+    lines = [start + first]
+    for word in words:
+        longer = f"{lines[-1]} {word}"
+        if _columns(longer) <= columns:
+            lines[-1] = longer
+        else:
+            lines.append(f"{start}  {word}")
+    return "\n".join(lines)
+
+
+def _columns(text: str) -> int:
+    """How wide the text is where all letters are of one width, and Hangul of two."""
+    return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in text)
 
 
 def _points(points: float, say: dict[str, str]) -> str:
