@@ -62,6 +62,9 @@ def test_kit_holds_all_that_a_student_needs_and_nothing_else(problem_set: str, l
     for readme in (files["README.txt"].decode(), for_teachers):
         assert ("pytorch.org" in readme) is bool(torch)
         assert "{" not in readme
+    if torch:  # of its size one reads before the command that fetches it
+        student = files["README.txt"].decode()
+        assert student.index("PyTorch") < student.index("pip install -r")
 
 
 RESERVED = {"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10))}

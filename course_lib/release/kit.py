@@ -64,9 +64,10 @@ def torch_note(language: str, modules: tuple[str, ...]) -> str:
 def _readme(course: Course, problem_set: str, language: str, modules: tuple[str, ...]) -> str:
     text = _README[language]
     colab = "fetched" if course.exercise_address(language, problem_set) else "upload"
-    steps = install_steps(language, f"{problem_set}.ipynb")
+    note = torch_note(language, modules)
+    steps = text["first"] * bool(note) + install_steps(language, f"{problem_set}.ipynb")
     lines = [text[part].format(ps=problem_set, wheel=WHEEL, steps=steps) for part in ("begin", colab, "end")]
-    lines += [torch_note(language, modules)]
+    lines.insert(1, note)
     if course.site:
         lines.append(text["book"].format(site=course.address(language)))
     return "\n".join(filter(None, lines))
@@ -132,6 +133,7 @@ pytorch.org의 Get Started에서 CPU를 고르고, 거기 나오는 --index-url 
 
 Intel 프로세서를 쓰는 Mac에는 새 PyTorch가 없어 설치하지 않습니다. PyTorch가 필요하면 Colab에서 푸세요.
 """,
+        "first": "Linux에서 GPU 없이 쓴다면, 둘째 줄을 실행하기 전에 아래의 PyTorch를 보세요.\n\n",
         "book": "\n책: {site}\n",
     },
     "en": {
@@ -183,6 +185,7 @@ from the address that it prints after --index-url:
 For a Mac with an Intel processor there is no recent PyTorch, and none is installed: where you
 need it, work in Colab.
 """,
+        "first": "On Linux without a GPU, see PyTorch below before you run the second line.\n\n",
         "book": "\nThe book: {site}\n",
     },
 }
