@@ -122,6 +122,22 @@ def test_no_part_asks_only_what_students_have_the_answers_of(bank, task):
         assert any(drawn[part] - seen for drawn in hidden), part
 
 
+def batches_of(task, inputs):
+    """The batch axes of each input that the docstring gives some."""
+    for name, axes in axes_of(task)[0].items():
+        if axes[:1] == ["..."] and isinstance(inputs.get(name), np.ndarray):
+            yield inputs[name].shape[: inputs[name].ndim - len(axes) + 1]
+
+
+@pytest.mark.parametrize(("bank", "task"), TASKS)
+def test_batch_axes_of_the_result_are_not_always_those_of_the_first_input(bank, task):
+    """Who makes room for a result of the shape of q, and fills it, is right wherever K and V have no more axes."""
+    for drawn in draws(bank, task):
+        batches = [list(batches_of(task, inputs)) for _, inputs in drawn]
+        if any(len({*shapes} - {()}) > 1 for shapes in batches):
+            assert any(shapes[0] != np.broadcast_shapes(*shapes) for shapes in batches if shapes)
+
+
 def seen_at_a_glance(inputs):
     """Numbers, and the shapes of arrays: all that whoever looks at no entry knows."""
     return tuple((name, getattr(value, "shape", value)) for name, value in inputs.items())

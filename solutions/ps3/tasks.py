@@ -50,6 +50,7 @@ def draw_contribution_batches(rng):
     return [
         {"weights": random_weights(rng, 2, 5, 7), "v": rng.normal(size=(2, 7, 3))},
         {"weights": random_weights(rng, 2, 3, 5, 7), "v": rng.normal(size=(3, 7, 11))},
+        {"weights": random_weights(rng, 5, 7), "v": rng.normal(size=(2, 1, 7, 3))},
     ]
 
 
@@ -935,6 +936,7 @@ def draw_column_batches(rng):
             "k": rng.normal(size=(3, 13, 11)),
             "v": rng.normal(size=(7, 11)),
         },
+        {"q": rng.normal(size=(3, 5)), "k": rng.normal(size=(2, 1, 3, 7)), "v": rng.normal(size=(11, 7))},
     ]
 
 

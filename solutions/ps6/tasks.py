@@ -777,7 +777,13 @@ def draw_attention_batches(rng):
         "k": rng.normal(size=(3, 11, 13)),
         "v": rng.normal(size=(11, 7)),
     }
-    return [{"q": q, "k": k, "v": v, "block_size": 3}, {**wide, "block_size": 2}]
+    # The batch axes of the output are not those of Q.
+    of_values = {
+        "q": rng.normal(size=(5, 3)),
+        "k": rng.normal(size=(7, 3)),
+        "v": rng.normal(size=(2, 1, 7, 11)),
+    }
+    return [{"q": q, "k": k, "v": v, "block_size": 3}] + [{**x, "block_size": 2} for x in (wide, of_values)]
 
 
 def draw_masked_attention(rng):
