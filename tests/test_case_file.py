@@ -1,6 +1,8 @@
 """The file beside a notebook: what is written into it is what is read."""
 
 import dataclasses
+import io
+import random
 
 import numpy as np
 import pytest
@@ -52,3 +54,34 @@ def test_read_cases_says_that_the_file_is_missing_or_damaged(tmp_path, content):
         path.write_bytes(content)
     with pytest.raises(ValueError, match=r"cases\.npz .*Copy it from the exercise's folder again"):
         read_cases(path)
+
+
+def test_read_cases_reads_what_is_damaged_or_says_so(tmp_path):
+    """Cut off, with other bytes in it, or with a text that says something else: never another error."""
+    path, others = tmp_path / "cases.npz", random.Random(1)
+    save_cases(path, [TASK])
+    whole = path.read_bytes()
+    damaged = [whole[:end] for end in range(0, len(whole), 37)]
+    for _ in range(500):
+        changed = bytearray(whole)
+        changed[others.randrange(len(whole))] = others.randrange(256)
+        damaged.append(bytes(changed))
+    for text in (
+        "",
+        "[]",
+        "5",
+        "[" * 10_000,
+        '{"library": "9", "modules": [], "problem_set": "", "tasks": [5]}',
+    ):
+        file = io.BytesIO()
+        np.savez(file, tasks=np.frombuffer(text.encode(), np.uint8))
+        damaged.append(file.getvalue())
+    refused = []
+    for content in damaged:
+        path.write_bytes(content)
+        try:
+            read_cases(path)
+        except ValueError as error:
+            refused.append(str(error))
+    assert all("can't be read" in said for said in refused)
+    assert len(refused) > 300

@@ -32,7 +32,7 @@ def test_load_says_in_one_line_which_module_is_missing_that_one_can_do_without(t
         out = capsys.readouterr().out
         assert out.startswith(begins)
         assert names in out
-        assert "pip install -r requirements.txt" in out
+        assert "%pip install -r requirements.txt" in out
         assert out.count("\n") == 1
 
 

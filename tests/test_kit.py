@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 from mini import released_course
+from packaging.requirements import Requirement
 
 from course_lib.checks import read_cases
 from course_lib.course import Course, CourseError, find_course
@@ -57,7 +58,7 @@ def test_kit_holds_all_that_a_student_needs_and_nothing_else(problem_set: str, l
     assert files[WHEEL] == wheel()
     needed = [line.split(">")[0] for line in files["requirements.txt"].decode().splitlines()[1:]]
     torch = ["torch"] if problem_set in ("ps4", "ps5") else []
-    assert needed == ["numpy", "array-api-compat", "matplotlib", *torch, "jupyterlab", f"./{WHEEL}"]
+    assert needed == [f"./{WHEEL}", "numpy", "array-api-compat", "matplotlib", *torch, "jupyterlab"]
     for_teachers = teacher_kit._readme(problem_set, load_bank(ROOT / "solutions" / problem_set), language)
     for readme in (files["README.txt"].decode(), for_teachers):
         assert ("pytorch.org" in readme) is bool(torch)
@@ -65,6 +66,25 @@ def test_kit_holds_all_that_a_student_needs_and_nothing_else(problem_set: str, l
     if torch:  # of its size one reads before the command that fetches it
         student = files["README.txt"].decode()
         assert student.index("PyTorch") < student.index("pip install -r")
+
+
+@pytest.mark.parametrize(
+    ("system", "machine", "torch"),
+    [
+        ("win32", "AMD64", True),
+        ("win32", "ARM64", False),
+        ("darwin", "arm64", True),
+        ("darwin", "x86_64", False),
+        ("linux", "x86_64", True),
+        ("linux", "aarch64", True),
+    ],
+)
+def test_kit_asks_for_torch_where_there_is_one(system: str, machine: str, torch: bool) -> None:
+    """pip installs nothing at all where one of the requirements is nowhere to be had."""
+    lines = opened(kit_of("ps4", "en"))["requirements.txt"].decode().splitlines()
+    (wanted,) = [Requirement(line) for line in lines if line.startswith("torch")]
+    assert wanted.marker is not None
+    assert wanted.marker.evaluate({"sys_platform": system, "platform_machine": machine}) is torch
 
 
 RESERVED = {"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10))}
@@ -188,7 +208,7 @@ def test_kit_names_the_book_where_it_is_published(course: Course) -> None:
 
 def test_kit_needs_no_repository(course: Course) -> None:
     hosted = replace(course, repository="https://example.org/course")
-    assert opened(kit(hosted, "mini", "en"))["requirements.txt"].decode().endswith(f"./{WHEEL}\n")
+    assert opened(kit(hosted, "mini", "en"))["requirements.txt"].decode().splitlines()[1] == f"./{WHEEL}"
 
 
 def test_kit_gives_the_same_bytes_every_time_and_dates_them(

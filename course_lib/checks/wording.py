@@ -213,9 +213,9 @@ SAY = {
         "{needed}의 것을 복사하고, 문제집마다 폴더를 따로 두세요.",
         "damaged": "{path}을(를) 읽을 수 없습니다. 받은 폴더에서 다시 복사하세요.",
         "other_library": "cases.npz는 course_lib {needed}의 것인데 설치된 것은 {found}입니다. "
-        "이 폴더에서 다음을 실행한 뒤 kernel을 다시 시작하세요: pip install -r requirements.txt",
+        "새 셀에서 다음을 실행한 뒤 kernel을 다시 시작하세요: %pip install -r requirements.txt",
         "no_module": "{name}이(가) 설치되지 않았지만 NumPy로 풀 수 있습니다. "
-        "{name}도 쓰려면 이 폴더에서 다음을 실행한 뒤 kernel을 다시 시작하세요: pip install -r requirements.txt",
+        "{name}도 쓰려면 새 셀에서 다음을 실행한 뒤 kernel을 다시 시작하세요: %pip install -r requirements.txt",
         "no_task": "이 문제집에는 과제 {task!r}이(가) 없습니다. 있는 것: {tasks}.",
         "no_function": "{name}은(는) 함수여야 하는데 {got}입니다. 함수를 정의한 셀을 다시 실행하세요.",
         "undefined": "{name}이(가) 없습니다. 그것을 정의하는 셀이 어떤 오류로 끝났는지 보세요.",
@@ -261,9 +261,9 @@ SAY = {
         "and keep each problem set in a folder of its own.",
         "damaged": "{path} can't be read. Copy it again from the folder that you got.",
         "other_library": "cases.npz belongs to course_lib {needed}, and {found} is installed. "
-        "In this folder, run pip install -r requirements.txt, and restart the kernel.",
+        "In a new cell, run %pip install -r requirements.txt, and restart the kernel.",
         "no_module": "{name} is not installed, but NumPy will do. "
-        "To use it, run pip install -r requirements.txt in this folder, and restart the kernel.",
+        "To use it, run %pip install -r requirements.txt in a new cell, and restart the kernel.",
         "no_task": "There is no task {task!r} in this problem set. There are: {tasks}.",
         "no_function": "{name} should be a function; it is of type {got}. Run the cell that defines it again.",
         "undefined": "There is no {name}. Look at the error in which the cell that defines it ended.",

@@ -230,12 +230,12 @@ else:
     check = load("cases.npz", language="{language}", problem_set="{problem_set}")"""
 _LACKING = {
     "ko": {
-        "here": "이(가) 없습니다. 이 폴더에서 다음을 실행한 뒤 kernel을 다시 시작하세요: "
-        "pip install -r requirements.txt",
+        "here": "이(가) 없습니다. 새 셀에서 다음을 실행한 뒤 kernel을 다시 시작하세요: "
+        "%pip install -r requirements.txt",
         "colab": f"Colab이라면 받은 파일을 올리고 실행하세요: %pip install {WHEEL}",
     },
     "en": {
-        "here": " is missing. In this folder, run pip install -r requirements.txt, and restart the kernel.",
+        "here": " is missing. In a new cell, run %pip install -r requirements.txt, and restart the kernel.",
         "colab": f"In Colab, upload the files and run %pip install {WHEEL}",
     },
 }

@@ -74,8 +74,22 @@ def _readme(course: Course, problem_set: str, language: str, modules: tuple[str,
 
 
 _STEPS = {
-    "ko": "Python 3.11, 3.12, 3.13 가운데 하나가 필요합니다. 터미널을 이 폴더에서 열고 차례로 실행하세요.\n\n",
-    "en": "You need Python 3.11, 3.12 or 3.13. Open a terminal in this folder and run, one after the other:\n\n",
+    "ko": """\
+Python 3.11, 3.12, 3.13 가운데 하나가 필요합니다. macOS에 들어 있는 것은 오래됐으니 python.org에서 설치하고,
+Debian과 Ubuntu에서는 먼저 sudo apt install python3-venv를 실행하세요. Python이 여럿이라면 아래의
+py 대신 py -3.13, python3 대신 python3.13처럼 고르세요.
+
+터미널을 이 폴더에서 열고 차례로 실행하세요.
+
+""",
+    "en": """\
+You need Python 3.11, 3.12 or 3.13. The one that comes with macOS is too old: install one from
+python.org. On Debian and Ubuntu, first run sudo apt install python3-venv. Where you have several,
+choose one: py -3.13 in place of py below, or python3.13 in place of python3.
+
+Open a terminal in this folder and run, one after the other:
+
+""",
 }
 _COMMANDS = """\
   Windows        py -m venv .venv
@@ -93,6 +107,7 @@ _README = {
 
 이 폴더에는 노트북 {ps}.ipynb, 그 노트북의 check가 읽는 cases.npz, 책의 라이브러리
 {wheel}, 설치할 것을 적은 requirements.txt가 있습니다.
+zip은 먼저 모두 푸세요. zip 안에서 바로 연 노트북은 나머지를 찾지 못합니다.
 
 
 내 컴퓨터에서 (Windows, macOS, Linux)
@@ -131,7 +146,8 @@ pytorch.org의 Get Started에서 CPU를 고르고, 거기 나오는 --index-url 
 
   .venv/bin/python -m pip install torch --index-url 주소
 
-Intel 프로세서를 쓰는 Mac에는 새 PyTorch가 없어 설치하지 않습니다. PyTorch가 필요하면 Colab에서 푸세요.
+Intel 프로세서를 쓰는 Mac과 Windows의 ARM64용 Python에는 새 PyTorch가 없어 설치하지 않습니다. PyTorch가
+필요하면 Colab에서 푸세요. ARM 프로세서의 Windows라면 python.org의 Windows installer (64-bit)도 됩니다.
 """,
         "first": "Linux에서 GPU 없이 쓴다면, 둘째 줄을 실행하기 전에 아래의 PyTorch를 보세요.\n\n",
         "book": "\n책: {site}\n",
@@ -142,6 +158,7 @@ Problem set {ps}
 
 This folder holds the notebook {ps}.ipynb; cases.npz, which its checks read; the library of the
 book, {wheel}; and requirements.txt, which says what to install.
+Unpack the whole zip first: a notebook that is opened inside of it doesn't find the rest.
 
 
 On your own machine (Windows, macOS, Linux)
@@ -182,8 +199,9 @@ from the address that it prints after --index-url:
 
   .venv/bin/python -m pip install torch --index-url ADDRESS
 
-For a Mac with an Intel processor there is no recent PyTorch, and none is installed: where you
-need it, work in Colab.
+For a Mac with an Intel processor, and for the ARM64 Python of Windows, there is no recent
+PyTorch, and none is installed: where you need it, work in Colab. On Windows with an ARM
+processor, python.org's Windows installer (64-bit) will do, too.
 """,
         "first": "On Linux without a GPU, see PyTorch below before you run the second line.\n\n",
         "book": "\nThe book: {site}\n",

@@ -15,8 +15,9 @@ from pathlib import Path
 import course_lib
 from course_lib.release.archive import packed
 
-# For Macs with an Intel processor there is none of these; without it, what needs no Torch still runs there.
-_VERSIONS = {"torch": "torch>=2.6,<3; sys_platform != 'darwin' or platform_machine != 'x86_64'"}
+# For Macs with an Intel processor, and for Windows on ARM, there is none; what needs no Torch still runs there.
+_TORCH = "platform_machine != 'ARM64' and (sys_platform != 'darwin' or platform_machine != 'x86_64')"
+_VERSIONS = {"torch": f"torch>=2.6,<3; {_TORCH}"}
 WHEEL = f"course_lib-{course_lib.__version__}-py3-none-any.whl"
 
 
@@ -39,9 +40,12 @@ def put_wheels(exercises: Path) -> None:
 
 
 def requirements(modules: Iterable[str], library: str = f"./{WHEEL}") -> str:
-    """A requirements.txt: what every notebook needs, the modules of this one, and course_lib, by default the wheel."""
-    needed = ["numpy>=2,<3", "array-api-compat>=1.11,<2", "matplotlib>=3.9,<4"]
-    needed += [*(_VERSIONS.get(module, module) for module in modules), "jupyterlab>=4,<5", library]
+    """A requirements.txt: course_lib, by default the wheel, what every notebook needs, and the modules of this one.
+
+    course_lib comes first: so pip refuses a Python that is too old at once, not after minutes and for another package.
+    """
+    needed = [library, "numpy>=2,<3", "array-api-compat>=1.11,<2", "matplotlib>=3.9,<4"]
+    needed += [*(_VERSIONS.get(module, module) for module in modules), "jupyterlab>=4,<5"]
     return "# In this folder: pip install -r requirements.txt, then jupyter lab\n" + "\n".join(needed) + "\n"
 
 
