@@ -93,13 +93,13 @@ def test_a_check_stops_what_does_not_end_and_says_where_that_was(
     assert Checker({"double": TASK}, "en")("double", answer) == 0
     said, err = capsys.readouterr()
     lines = said.splitlines()
-    assert lines[1:4] == [
+    assert lines[1:5] == [
         "  ✗ plain (2 points)",
-        "      It had not ended after 0.1 seconds and was stopped. Look for a loop that doesn't end. "
-        "It was at this line:",
+        "      It had not ended after 0.1 seconds and was stopped. Look for a loop that doesn't end.",
+        "      It was at this line:",
         "          time.sleep(30)",
     ]
-    assert lines[4:6] == ["  ✗ shifted (1 point)", "      The same as above."]
+    assert lines[5:7] == ["  ✗ shifted (1 point)", "      The same as above."]
     assert err == ""
 
 
@@ -163,7 +163,7 @@ def test_the_stop_button_is_answered_where_it_is_not_ours(capsys: pytest.Capture
         thread.start()
         thread.join()
     assert points == [0, 3]
-    assert "You stopped it before it ended. It was at this line:" in capsys.readouterr().out
+    assert "You stopped it before it ended.\n      It was at this line:" in capsys.readouterr().out
 
 
 def test_a_signal_between_two_calls_stops_what_would_follow() -> None:

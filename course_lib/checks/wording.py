@@ -154,7 +154,7 @@ def _no_value(outcome: Outcome, say: dict[str, str], hidden: bool, task: TaskCas
         return [say[wanted].format(got=error.removeprefix(RETURNED), count=task.way.results)]
     if error == STOPPED:
         why = say["stopped" if outcome.message else "interrupted"].format(seconds=outcome.message)
-        return [f"{why} {say['at']}", f"    {outcome.line}"] if outcome.line else [why]
+        return [why, *([say["at"], f"    {outcome.line}"] if outcome.line else [])]
     if error == ForbiddenCall.__name__:
         return [say["forbidden"].format(name=outcome.message)]
     if error == NoGradient.__name__:
