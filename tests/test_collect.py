@@ -21,6 +21,7 @@ from course_lib import cli
 from course_lib.course import Course, CourseError, find_course
 from course_lib.people import archives
 from course_lib.people.collect import Collection, collect_zip
+from course_lib.people.times import in_zone
 
 BEFORE = datetime(2027, 3, 30, 3, tzinfo=UTC)
 AFTER = datetime(2027, 4, 5, 3, tzinfo=UTC)
@@ -219,6 +220,53 @@ def test_collect_takes_times_from_a_korean_worksheet(
         "student-001": timedelta(0),
         "student-002": timedelta(minutes=31),
     }
+
+
+def test_collect_takes_times_of_no_stranger(course: Course, collect: Collect, tmp_path: Path) -> None:
+    """Who is in the LMS's list and not in the class: somebody who left, say."""
+    sheet = tmp_path / "times.csv"
+    sheet.write_text("id,time\nstranger,2027-04-02 01:00\nstudent-002,2027-03-30 21:05\n", encoding="utf-8")
+    collect(("studenttwo_102_9001_mini.ipynb", b"two"), times=sheet, now=AFTER)
+    assert stamp(course, "student-002") == "2027-03-30 12:05:00.000000 UTC\n"
+    assert set(files(course)) == {"student-002/mini/mini.ipynb"}
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("id,section\nstudent-001,A\n", "has no column for the time"),
+        ("section,time\nA,2027-03-30 21:05\n", "has no column for the student"),
+        ("id,time\nstudent-001,noon\n", "line 2"),
+    ],
+)
+def test_collect_says_what_is_wrong_in_a_list_of_times(
+    collect: Collect, tmp_path: Path, text: str, sentence: str
+) -> None:
+    sheet = tmp_path / "times.csv"
+    sheet.write_text(text, encoding="utf-8")
+    with pytest.raises(CourseError, match=sentence):
+        collect(("studenttwo_102_9001_mini.ipynb", b"two"), times=sheet)
+
+
+def test_collect_knows_who_it_is_by_canvass_number_where_names_are_alike(
+    course: Course, collect: Collect
+) -> None:
+    collect(("namesame_104_9001_mini.ipynb", b"four"), ("namesame_105_9002_mini.ipynb", b"five"))
+    assert files(course) == {"student-004/mini/mini.ipynb": b"four", "student-005/mini/mini.ipynb": b"five"}
+
+
+def test_in_zone_takes_the_hour_that_clocks_skip_for_utc() -> None:
+    skipped = datetime(2027, 3, 28, 2, 30)  # in Berlin the clock goes from 2:00 to 3:00
+    assert in_zone(skipped, "Europe/Berlin") == skipped.replace(tzinfo=UTC)
+    assert in_zone(skipped, "Asia/Seoul") == datetime(2027, 3, 27, 17, 30, tzinfo=UTC)
+
+
+def test_collect_says_what_was_given_in_the_place_of_a_zip_or_a_time(course: Course, tmp_path: Path) -> None:
+    with pytest.raises(CourseError, match=r"There is no file .*Give the zip that the LMS gave"):
+        collect_zip(course, "mini", tmp_path / "nowhere.zip")
+    (tmp_path / "all.zip").write_bytes(zip_bytes(("studenttwo_102_9001_mini.ipynb", b"two")))
+    with pytest.raises(CourseError, match="--received"):
+        collect_zip(course, "mini", tmp_path / "all.zip", received="at noon")
 
 
 def test_collect_takes_the_zips_own_times_only_where_they_differ(course: Course, collect: Collect) -> None:

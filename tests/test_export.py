@@ -5,7 +5,7 @@ import stat
 import zipfile
 from datetime import datetime
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 from xml.etree import ElementTree
 
 import pytest
@@ -15,7 +15,7 @@ from course_lib import cli
 from course_lib.course import Course, CourseError, find_course
 from course_lib.grading.gradebook import gradebook_of
 from course_lib.people.collect import collect_zip
-from course_lib.people.export import export_marks
+from course_lib.people.export import To, export_marks
 from course_lib.people.feedback_zip import pack_feedback
 from course_lib.people.roster import import_roster
 
@@ -249,6 +249,28 @@ def test_export_of_nobody_says_so_and_writes_nothing(course: Course, tmp_path: P
     with pytest.raises(CourseError, match="There is nobody in the gradebook"):
         export_marks(course, ["mini"], "csv", tmp_path / "marks.csv")
     assert not (tmp_path / "marks.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("to", "given", "options", "sentence"),
+    [
+        ("csv", "Student,ID\n", {}, "--into goes with --to canvas or moodle, not csv"),
+        ("moodle", "학번,점수\nstudent-001,\n", {}, "is no grading worksheet in English or Korean"),
+        ("moodle", "Identifier,Full name\nParticipant 1,One\n", {}, "no Identifier, no Grade"),
+        ("moodle", "Identifier,Grade\n", {"sets": 2}, "A grading worksheet is for one problem set"),
+        ("csv", None, {"sets": 2, "column": "Set"}, "--column names one problem set"),
+    ],
+)
+def test_export_says_what_does_not_go_together(
+    course: Course, tmp_path: Path, to: To, given: str | None, options: dict[str, Any], sentence: str
+) -> None:
+    into = tmp_path / "in.csv" if given else None
+    if into:
+        into.write_text(given or "", encoding="utf-8")
+    sets = ["mini"] * options.pop("sets", 1)
+    with pytest.raises(CourseError, match=sentence):
+        export_marks(course, sets, to, tmp_path / "out.csv", into=into, **options)
+    assert not (tmp_path / "out.csv").exists()
 
 
 def test_export_command(

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from lms_class import course_with_gradebook, give_marks, zip_bytes
+from mini import edit
 
 from course_lib import cli
 from course_lib.course import Course, find_course
@@ -115,6 +116,13 @@ def test_forget_refuses_another_term(course: Course, run: Run, term: str, senten
     code, said = run("forget", "--term", term, "--yes")
     assert (code, traces(course.root)) == (1, before)
     assert sentence in said
+
+
+def test_forget_needs_a_term(course: Course, run: Run) -> None:
+    edit(course.root / "course.toml", 'term = "2027-spring"\n', "")
+    code, said = run("forget", "--term", "2027-spring", "--yes")
+    assert (code, said.count("\n")) == (1, 1)
+    assert 'names no term. Write term = "2027-spring" there first.' in said
 
 
 def test_forget_says_where_ids_still_stand(course: Course, run: Run) -> None:

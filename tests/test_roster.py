@@ -169,6 +169,14 @@ def test_read_table_keeps_quoted_line_breaks(tmp_path: Path) -> None:
     assert table.rows == [(3, {"id": "a", "name": 'x\r\ny, "z"'}), (4, {"id": "b", "name": "w"})]
 
 
+def test_read_table_refuses_more_than_a_list_of_people(tmp_path: Path) -> None:
+    path = tmp_path / "list.csv"
+    with path.open("wb") as file:
+        file.truncate(64 * 2**20 + 1)
+    with pytest.raises(CourseError, match="has more than 64 MB, too much for a list of people"):
+        read_table(path)
+
+
 @pytest.mark.parametrize(
     ("value", "text"),
     [

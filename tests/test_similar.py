@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
 import pytest
 from mini import hand_in, make_course, released_course
 
+from course_lib import cli
 from course_lib.course import CourseError
 from course_lib.people.similar import LONGEST, alike, fingerprints, similar_in
 
@@ -87,6 +89,24 @@ def test_similar_in_lists_pairs_and_not_what_was_handed_out(tmp_path: Path) -> N
     shutil.copy(copy, course.root / "autograded" / "student-005" / "mini" / "mini.ipynb")
     assert similar_in(course, "mini").pairs[0].same == ("double",)
     assert found.as_json()["pairs"][0]["first"] == "student-001"
+
+
+def test_similar_command_shows_pairs_and_writes_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    course = released_course(tmp_path)
+    for student in ("student-001", "student-002"):
+        hand_in(course, course.root / "autograded", student, double_solution=LOOP)
+    monkeypatch.chdir(course.root)
+    monkeypatch.delenv("COURSE_ROOT", raising=False)
+    with pytest.raises(SystemExit) as end:
+        cli.main(["similar", "mini", "--json", "pairs.json"])
+    assert not end.value.code
+    said = capsys.readouterr().out
+    assert "100 %" in said
+    assert "Pairs to look at: 1, of 2 submissions." in said
+    [pair] = json.loads((course.root / "pairs.json").read_text())["pairs"]
+    assert (pair["first"], pair["second"], pair["same"]) == ("student-001", "student-002", ["double"])
 
 
 def test_similar_in_says_that_nothing_was_graded(tmp_path: Path) -> None:
