@@ -13,6 +13,7 @@ from course_lib.course import find_course
 from course_lib.grading.bank import (
     BankError,
     draw_cases,
+    draw_inputs,
     load_bank,
     load_bank_text,
     source_of,
@@ -78,6 +79,28 @@ def test_reference_is_never_refused_by_chance_in_either_precision(task):
 @pytest.mark.parametrize("task", TASKS)
 def test_reference_in_float32_keeps_all_points(task, draws):
     assert all(right_in_float32(task, cases) for cases in every_draw(task, draws))
+
+
+TORCH = [pytest.param(task, id=task.name) for bank in BANKS.values() for task in bank.tasks if task.way.torch]
+
+
+@pytest.mark.parametrize("task", TORCH)
+def test_a_solution_in_torch_makes_its_tensors_beside_its_inputs(task):
+    """On another device than the CPU: there is no GPU here, but meta tensors refuse to meet others as well."""
+    torch = pytest.importorskip("torch")
+    for _, inputs in draw_inputs(task, b"device"):
+        given = {n: torch.as_tensor(v).to("meta") for n, v in inputs.items() if isinstance(v, np.ndarray)}
+        for name in {*task.way.gradients} & {*given} - {*task.way.state}:
+            given[name].requires_grad_()
+        sizes = {name: value for name, value in inputs.items() if name not in given}
+        if task.way.kind == "class":
+            asked = task.reference(**sizes).to("meta")
+            result = asked(**{name: value for name, value in given.items() if name not in task.way.state})
+        else:
+            result = task.reference(**given, **sizes)
+        results = result if isinstance(result, tuple) else (result,)
+        sum(one.sum() for one in results).backward()
+        assert {one.device.type for one in results} == {"meta"}
 
 
 @some_and_more_draws

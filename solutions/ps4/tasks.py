@@ -158,7 +158,9 @@ def infinity_added_plainly(q, k, v, mask=None, scale=None):
     scale = q.shape[-1] ** -0.5 if scale is None else scale
     logits = q @ k.mT * scale
     if mask is not None:
-        logits = logits + torch.zeros(mask.shape, dtype=q.dtype).masked_fill(~mask, -torch.inf)
+        logits = logits + torch.zeros(mask.shape, dtype=q.dtype, device=q.device).masked_fill(
+            ~mask, -torch.inf
+        )
     weights = logits.softmax(dim=-1)
     return weights @ v, weights
 
@@ -175,7 +177,9 @@ def bias_of_two_axes(q, k, v, mask=None, scale=None):
 
 def exponentials_with_guards(q, k, v, mask=None, scale=None):
     scale = q.shape[-1] ** -0.5 if scale is None else scale
-    allowed = torch.ones(q.shape[-2], k.shape[-2], dtype=torch.bool) if mask is None else mask
+    allowed = (
+        torch.ones(q.shape[-2], k.shape[-2], dtype=torch.bool, device=q.device) if mask is None else mask
+    )
     read = allowed.any(dim=-2).unsqueeze(-1)
     k, v = torch.where(read, k, 0.0), torch.where(read, v, 0.0)
     exponentials = (q @ k.mT * scale).exp() * allowed
@@ -205,7 +209,9 @@ def nan_replaced_afterwards(q, k, v, mask=None, scale=None):
     if mask is not None:
         read = mask.any(dim=-2).unsqueeze(-1)
         k, v = torch.where(read, k, 0.0), torch.where(read, v, 0.0)
-        logits = q @ k.mT * scale + torch.zeros(mask.shape, dtype=q.dtype).masked_fill(~mask, -torch.inf)
+        logits = q @ k.mT * scale + torch.zeros(mask.shape, dtype=q.dtype, device=q.device).masked_fill(
+            ~mask, -torch.inf
+        )
     weights = logits.softmax(dim=-1).nan_to_num(0.0)
     return weights @ v, weights
 
@@ -231,8 +237,8 @@ def attention_by_rows(q, k, v, mask=None, scale=None):
         return torch.stack([output for output, _ in pairs]), torch.stack([weights for _, weights in pairs])
     outputs, rows = [], []
     for i in range(q.shape[0]):
-        keys = torch.arange(len(k)) if mask is None else mask[i].nonzero()[:, 0]
-        row = torch.zeros(len(k), dtype=q.dtype)
+        keys = torch.arange(len(k), device=q.device) if mask is None else mask[i].nonzero()[:, 0]
+        row = torch.zeros(len(k), dtype=q.dtype, device=q.device)
         if len(keys):
             row = row.index_add(0, keys, torch.softmax(k[keys] @ q[i] * scale, dim=0))
         rows.append(row)
@@ -243,7 +249,7 @@ def attention_by_rows(q, k, v, mask=None, scale=None):
 def attention_by_einsum(q, k, v, mask=None, scale=None):
     scale = q.shape[-1] ** -0.5 if scale is None else scale
     allowed = (
-        torch.ones(*q.shape[:-1], k.shape[-2], dtype=torch.bool)
+        torch.ones(*q.shape[:-1], k.shape[-2], dtype=torch.bool, device=q.device)
         if mask is None
         else mask.expand(*q.shape[:-1], -1)
     )
@@ -260,9 +266,9 @@ def attention_by_einsum(q, k, v, mask=None, scale=None):
 def attention_with_an_additive_mask(q, k, v, mask=None, scale=None):
     scale = q.shape[-1] ** -0.5 if scale is None else scale
     if mask is None:
-        mask = torch.ones(q.shape[-2], k.shape[-2], dtype=torch.bool)
+        mask = torch.ones(q.shape[-2], k.shape[-2], dtype=torch.bool, device=q.device)
     dead = ~mask.any(dim=-1, keepdim=True)
-    additive = torch.zeros(mask.shape, dtype=q.dtype).masked_fill(~(mask | dead), -torch.inf)
+    additive = torch.zeros(mask.shape, dtype=q.dtype, device=q.device).masked_fill(~(mask | dead), -torch.inf)
     seen = mask.any(dim=-2)[..., None]
     k, v = k.clone().masked_fill(~seen, 0.0), v.clone().masked_fill(~seen, 0.0)
     weights = torch.softmax(torch.matmul(q * scale, k.transpose(-1, -2)) + additive, -1)
@@ -788,7 +794,7 @@ def split_by_slices(x, heads, repeat=1):
 
 
 def split_by_einsum(x, heads, repeat=1):
-    shares = torch.eye(heads, dtype=x.dtype).repeat_interleave(repeat, dim=0)
+    shares = torch.eye(heads, dtype=x.dtype, device=x.device).repeat_interleave(repeat, dim=0)
     return torch.einsum("rh,...nhd->...rnd", shares, x.reshape(*x.shape[:-1], heads, -1))
 
 
@@ -1342,7 +1348,7 @@ control_nan_replaced = variant(
     "control_nan_replaced",
     (
         "alive = mask.any(dim=-1, keepdim=True)",
-        "additive = torch.zeros(mask.shape, dtype=q.dtype).masked_fill(~mask, -torch.inf)",
+        "additive = torch.zeros(mask.shape, dtype=q.dtype, device=q.device).masked_fill(~mask, -torch.inf)",
     ),
     ("logits.masked_fill(~mask & alive, -torch.inf)", "logits + additive"),
     ("logits.softmax(dim=-1)", "logits.softmax(dim=-1).nan_to_num(0.0)"),
@@ -1359,7 +1365,7 @@ def controlled_by_functions(q, k, q_gain=None, k_gain=None, softcap=None, mask=N
     if mask is None:
         return nn.functional.softmax(scores, dim=-1)
     dead = ~mask.any(dim=-1, keepdim=True)
-    additive = torch.zeros(mask.shape, dtype=q.dtype).masked_fill(~(mask | dead), -torch.inf)
+    additive = torch.zeros(mask.shape, dtype=q.dtype, device=q.device).masked_fill(~(mask | dead), -torch.inf)
     return nn.functional.softmax(scores + additive, dim=-1).masked_fill(dead, 0.0)
 
 
