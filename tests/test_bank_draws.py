@@ -239,7 +239,7 @@ def unread_values(task, inputs):
         mask, values = inputs["mask"], inputs[name]
         if in_columns(task):
             mask, values = mask.T, values.T
-        yield values[~mask.any(axis=0)]
+        yield values[..., ~mask.any(axis=0), :]
 
 
 @pytest.mark.parametrize(("bank", "task"), TASKS)

@@ -937,11 +937,19 @@ def draw_column_batches(rng):
             "v": rng.normal(size=(7, 11)),
         },
         {"q": rng.normal(size=(3, 5)), "k": rng.normal(size=(2, 1, 3, 7)), "v": rng.normal(size=(11, 7))},
+        {
+            "q": rng.normal(size=(2, 3, 5)),
+            "k": rng.normal(size=(2, 3, 7)),
+            "v": rng.normal(size=(2, 11, 7)),
+            "mask": np.stack([random_mask(rng, 5, 7).T for _ in range(2)]),
+        },
     ]
 
 
 def draw_masked_columns(rng):
-    return [in_columns(masked_qkv(rng))]
+    # Padding is the same for all Queries.
+    padding = rng.permutation([True, True, True, True, False, False, False])[:, None]
+    return [in_columns(masked_qkv(rng)), {**in_columns(random_qkv(rng)), "mask": padding}]
 
 
 def draw_dead_column(rng):
@@ -965,7 +973,7 @@ COLUMN_PARTS = (
     ),
 )
 MODERATE = everywhere(COLUMN_PARTS) - {"extremes"}
-WITH_MASK = frozenset({"masked", "dead", "extremes"})
+WITH_MASK = everywhere(COLUMN_PARTS) - {"plain"}
 
 
 def attention_in_rows(q, k, v, mask=None):
@@ -1180,6 +1188,39 @@ ATTENTION_IN_COLUMNS = Task(
             Text(
                 ".T는 batch 축까지 뒤집습니다. 마지막 두 축만 바꾸세요 (np.swapaxes).",
                 ".T reverses the batch axes as well. Swap the last two only (np.swapaxes).",
+            ),
+            frozenset({"batches"}),
+        ),
+        Mistake(
+            variant(
+                attention_in_columns,
+                "mask_as_an_index",
+                ("logits = np.where(mask, logits, -np.inf)", "logits[~mask] = -np.inf"),
+            ),
+            Text(
+                "logits[~mask] = …는 mask와 logits의 shape가 꼭 같을 때만 됩니다. mask는 broadcast될 수 있으니 np.where로 고르세요.",
+                "logits[~mask] = … needs a mask of just the shape of the logits. The mask may broadcast: select with np.where.",
+            ),
+            frozenset({"masked"}),
+        ),
+        Mistake(
+            variant(
+                attention_in_columns,
+                "finite_number_added",
+                ("np.where(mask, logits, -np.inf)", "logits + np.where(mask, 0, -1e9)"),
+            ),
+            FINITE_FILL,
+            frozenset({"dead", "extremes"}),
+        ),
+        Mistake(
+            variant(
+                attention_in_columns,
+                "einsum_of_one_pair",
+                ("np.swapaxes(k, -1, -2) @ q", 'np.einsum("dk,dq->kq", k, q)'),
+            ),
+            Text(
+                'einsum의 "dk,dq->kq"는 행렬 하나에만 맞습니다. batch 축은 ...으로 적습니다: "...dk,...dq->...kq".',
+                'einsum\'s "dk,dq->kq" fits a single matrix only. Write ... for batch axes: "...dk,...dq->...kq".',
             ),
             frozenset({"batches"}),
         ),
@@ -2106,6 +2147,11 @@ def output_repeated(weights, v, wish=None):
     return np.repeat(weights @ v, v.shape[-2], axis=-2)
 
 
+def output_left_out(weights, v, wish=None):
+    seen = np.linalg.pinv(weights) @ weights
+    return seen @ v if wish is None else wish - seen @ wish
+
+
 def by_one_least_squares(weights, v, wish=None):
     wish = np.zeros_like(v) if wish is None else wish
     return wish + np.linalg.lstsq(weights, weights @ (v - wish), rcond=None)[0]
@@ -2331,6 +2377,14 @@ OTHER_VALUES = Task(
                 "The difference has the wrong sign. Add what is lacking: A V − A·wish.",
             ),
             everywhere(VALUE_PARTS),
+        ),
+        Mistake(
+            output_left_out,
+            Text(
+                "wish에서 output이 보는 부분을 덜어 내기만 해서 A V'이 0이 됩니다. A V만큼을 더해야 합니다.",
+                "The part of the wish that the output sees is only taken off: A V' becomes 0. Add what gives A V.",
+            ),
+            WITH_WISH,
         ),
         Mistake(
             variant(

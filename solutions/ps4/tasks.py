@@ -78,6 +78,7 @@ def draw_masked(rng):
     return [
         {**random_qkv(rng), "mask": random_mask(rng, 5, 7)},
         {**batch, "mask": np.stack([random_mask(rng, 5, 7) for _ in range(2)])},
+        {**batch, "mask": random_mask(rng, 5, 7)},
     ]
 
 
@@ -161,6 +162,24 @@ def infinity_added_plainly(q, k, v, mask=None, scale=None):
         logits = logits + torch.zeros(mask.shape, dtype=q.dtype, device=q.device).masked_fill(
             ~mask, -torch.inf
         )
+    weights = logits.softmax(dim=-1)
+    return weights @ v, weights
+
+
+def nan_replaced_plainly(q, k, v, mask=None, scale=None):
+    scale = q.shape[-1] ** -0.5 if scale is None else scale
+    logits = q @ k.mT * scale
+    if mask is not None:
+        logits = logits + torch.zeros_like(logits).masked_fill(~mask, -torch.inf)
+    weights = logits.softmax(dim=-1).nan_to_num(0.0)
+    return weights @ v, weights
+
+
+def least_number_added(q, k, v, mask=None, scale=None):
+    scale = q.shape[-1] ** -0.5 if scale is None else scale
+    logits = q @ k.mT * scale
+    if mask is not None:
+        logits = logits + torch.zeros_like(logits).masked_fill(~mask, torch.finfo(torch.float32).min)
     weights = logits.softmax(dim=-1)
     return weights @ v, weights
 
@@ -316,6 +335,10 @@ def attention_as_a_class(q, k, v, mask=None, scale=None):
 FINITE_FILL = Text(
     "−1e9로 채우면 그보다 작은 score와 모두 가려진 row에서 가려진 Value를 읽습니다. -torch.inf를 쓰세요.",
     "Filling with −1e9 reads masked Values where scores are smaller or a row is masked throughout. Write -torch.inf.",
+)
+DEAD_QUERY_UNDEFINED = Text(
+    "볼 Key가 없는 Query에서 Softmax가 NaN입니다. 그 weights와 output은 0입니다.",
+    "For a Query that may attend to no Key, Softmax is NaN. Its weights and output are 0.",
 )
 DEAD_QUERY_OPENED = Text(
     "볼 Key가 없는 Query에게 모든 Keys를 열어 주었습니다. 아무것도 읽지 않으므로 결과는 0입니다.",
@@ -533,10 +556,20 @@ ATTENTION = Task(
                 ("~mask & alive", "~mask"),
                 ("torch.where(alive, logits.softmax(dim=-1), 0.0)", "logits.softmax(dim=-1)"),
             ),
-            Text(
-                "볼 Key가 없는 Query에서 Softmax가 NaN입니다. 그 weights와 output은 0입니다.",
-                "For a Query that may attend to no Key, Softmax is NaN. Its weights and output are 0.",
+            DEAD_QUERY_UNDEFINED,
+            frozenset({"dead"}),
+        ),
+        Mistake(
+            variant(
+                attention,
+                "dead_query_undefined_by_adding",
+                (
+                    "(q @ k.mT * scale).masked_fill(~mask & alive, -torch.inf)",
+                    "q @ k.mT * scale + torch.where(mask, 0.0, -torch.inf)",
+                ),
+                ("torch.where(alive, logits.softmax(dim=-1), 0.0)", "logits.softmax(dim=-1)"),
             ),
+            DEAD_QUERY_UNDEFINED,
             frozenset({"dead"}),
         ),
         Mistake(
@@ -675,6 +708,25 @@ ATTENTION = Task(
             frozenset({"dead", "unread"}),
         ),
         Mistake(infinity_added_plainly, MASKED_PLAINLY, frozenset({"dead", "unread"})),
+        Mistake(nan_replaced_plainly, MASKED_PLAINLY, frozenset({"dead", "unread"})),
+        Mistake(least_number_added, FINITE_FILL, frozenset({"dead", "unread"})),
+        Mistake(
+            variant(
+                attention,
+                "mask_as_an_index",
+                (
+                    "    logits = (q @ k.mT * scale).masked_fill(~mask & alive, -torch.inf)",
+                    "    logits = q @ k.mT * scale\n    logits[~mask & alive] = -torch.inf",
+                ),
+            ),
+            Text(
+                "logits[~mask] = …는 mask와 logits의 shape가 꼭 같을 때만 됩니다. (n_q, n_k)인 mask가 batch와 함께 올 수 있으니 masked_fill이나 "
+                "torch.where를 쓰세요.",
+                "logits[~mask] = … needs a mask of just the shape of the logits. One of (n_q, n_k) may come with a batch: use masked_fill "
+                "or torch.where.",
+            ),
+            frozenset({"masked"}),
+        ),
         Mistake(
             bias_of_two_axes,
             Text(
@@ -798,6 +850,10 @@ def split_by_einsum(x, heads, repeat=1):
     return torch.einsum("rh,...nhd->...rnd", shares, x.reshape(*x.shape[:-1], heads, -1))
 
 
+COUNTED_FROM_THE_FRONT = Text(
+    "축의 번호를 앞에서 세었습니다. batch 축이 있으면 다른 축이 됩니다. -2와 -3을 쓰세요.",
+    "Axes are counted from the front. With batch axes these are others: use -2 and -3.",
+)
 THREE_AXES = Text(
     "B, T, C = x.shape는 batch 축이 꼭 하나일 때만 됩니다. batch 축이 몇 개든 되게 뒤에서 세세요: x.shape[-1], dim=-2, dim=-3.",
     "B, T, C = x.shape expects just one batch axis. Count from the end, whatever batch axes there are: x.shape[-1], dim=-2, "
@@ -949,10 +1005,17 @@ SPLIT_HEADS = Task(
         ),
         Mistake(
             variant(split_heads, "axes_counted_from_the_front", (".transpose(-2, -3)", ".transpose(0, 1)")),
-            Text(
-                "축의 번호를 앞에서 세었습니다. batch 축이 있으면 다른 축이 됩니다. -2와 -3을 쓰세요.",
-                "Axes are counted from the front. With batch axes these are others: use -2 and -3.",
+            COUNTED_FROM_THE_FRONT,
+            everywhere(SPLIT_PARTS) - {"rows"},
+        ),
+        Mistake(
+            variant(
+                split_heads,
+                "all_axes_counted_from_the_front",
+                (".transpose(-2, -3)", ".transpose(0, 1)"),
+                ("dim=-3", "dim=0"),
             ),
+            COUNTED_FROM_THE_FRONT,
             everywhere(SPLIT_PARTS) - {"rows"},
         ),
         Mistake(
@@ -1125,10 +1188,7 @@ MERGE_HEADS = Task(
         ),
         Mistake(
             variant(merge_heads, "axes_counted_from_the_front", ("x.transpose(-2, -3)", "x.transpose(0, 1)")),
-            Text(
-                "축의 번호를 앞에서 세었습니다. batch 축이 있으면 다른 축이 됩니다. -2와 -3을 쓰세요.",
-                "Axes are counted from the front. With batch axes these are others: use -2 and -3.",
-            ),
+            COUNTED_FROM_THE_FRONT,
             frozenset({"batches", "off"}),
         ),
         Mistake(
@@ -2043,7 +2103,8 @@ def draw_masked_module(rng):
     mask[:, hidden] = False
     mask[~mask.any(axis=1), (hidden + 1) % 11] = True
     one["memory"][hidden] = 1e3
-    return [{**one, "mask": mask}, {**random_module(rng, 4, 2, 3), "mask": masks}]
+    batch = random_module(rng, 4, 2, 3)
+    return [{**one, "mask": mask}, {**batch, "mask": masks}, {**batch, "mask": masks[0]}]
 
 
 def draw_dead_module(rng):
