@@ -134,6 +134,20 @@ def test_collect_reads_a_zip_that_a_student_handed_in(course: Course, collect: C
     assert files(course) == {"student-001/mini/mini.ipynb": b"one"}
 
 
+def test_collect_opens_no_zip_within_a_students_zip(course: Course, collect: Collect) -> None:
+    innermost = zip_bytes(("mini.ipynb", b"one"))
+    done = collect(("onestudent_101_9001_work.zip", zip_bytes(("more.zip", innermost))), now=BEFORE)
+    assert files(course) == {}
+    assert [one.status for one in done.students] == ["no notebook"]
+
+
+def test_collect_takes_what_came_again_at_the_same_time(course: Course, collect: Collect) -> None:
+    for content in (b"one", b"two"):
+        done = collect(("onestudent_101_9001_mini.ipynb", content), received="2027-03-01 12:00")
+    assert [one.status for one in done.students] == ["replaced"]
+    assert files(course) == {"student-001/mini/mini.ipynb": b"two"}
+
+
 def test_collect_takes_the_newest_of_what_came_again(course: Course, collect: Collect) -> None:
     collect(
         ("onestudent_101_9005_mini-2.ipynb", b"newest"),
