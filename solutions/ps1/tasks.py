@@ -8,6 +8,7 @@ from course_lib.grading.draws import extreme_qkv, masked_qkv, random_mask, rando
 from course_lib.grading.hints import (
     AXIS_LOST,
     BOOLEAN_ADDED,
+    COMPARED_AS_A_WHOLE,
     DIVIDED_BY_D_K,
     DIVIDED_BY_SCALE,
     EXPONENTIAL_OVERFLOWS,
@@ -189,8 +190,10 @@ SCORES = Task(
         Mistake(
             variant(scores, "keys_not_transposed", ("np.swapaxes(k, -1, -2)", "k")),
             Text(
-                "k를 transpose하지 않았습니다. 마지막 두 축을 바꾸어 (..., n_q, d_k)와 (..., d_k, n_k)를 곱하세요.",
-                "k is not transposed. Swap its last two axes, so that (..., n_q, d_k) meets (..., d_k, n_k).",
+                "k의 마지막 두 축이 바뀌지 않았습니다. np.swapaxes(k, -1, -2)로 바꾸어 (..., n_q, d_k)와 (..., d_k, n_k)를 곱하세요. "
+                "NumPy의 k.transpose(-2, -1)은 PyTorch의 것과 달리 모든 축의 순서를 받습니다.",
+                "k's last two axes are not swapped. np.swapaxes(k, -1, -2) does it, so that (..., n_q, d_k) meets (..., d_k, n_k). "
+                "NumPy's k.transpose(-2, -1), unlike PyTorch's, takes the order of all axes.",
             ),
             everywhere(SCORE_PARTS),
         ),
@@ -390,10 +393,53 @@ SCALE_AND_MASK = Task(
             FINITE_FILL,
             frozenset({"mask", "broadcast"}),
         ),
+        *(
+            Mistake(
+                variant(scale_and_mask, f"{name}_for_infinity", ("-np.inf", number)),
+                FINITE_FILL,
+                frozenset({"mask", "broadcast"}),
+            )
+            for name, number in (
+                ("smallest_number", "np.finfo(float).min"),
+                ("ten_thousand", "-1e4"),
+                ("ten_billions", "-1e10"),
+                ("twenty_zeros", "-1e20"),
+            )
+        ),
         Mistake(
-            variant(scale_and_mask, "smallest_number_for_infinity", ("-np.inf", "np.finfo(float).min")),
-            FINITE_FILL,
+            variant(
+                scale_and_mask,
+                "large_number_where_open",
+                ("np.where(mask, logits, -np.inf)", "logits + mask * -1e9"),
+            ),
+            Text(
+                "mask에 −1e9를 곱해 더하면 True인 자리가 가려집니다. 1이 '가림'인 mask에 쓰는 식입니다. 여기서 True는 '볼 수 있음'이고, "
+                "가려진 자리는 -np.inf입니다: np.where.",
+                "Adding mask × −1e9 hides the places that are True: that is for masks in which 1 hides. Here True means may "
+                "attend, and a masked place holds -np.inf: np.where.",
+            ),
             frozenset({"mask", "broadcast"}),
+        ),
+        Mistake(
+            variant(
+                scale_and_mask,
+                "infinity_where_open",
+                ("np.where(mask, logits, -np.inf)", "logits + mask * -np.inf"),
+            ),
+            Text(
+                "mask에 −∞를 곱하면 True인 자리가 가려지고, 나머지는 0 × ∞ = NaN입니다. 곱하지 말고 np.where로 고르세요.",
+                "Multiplied by −∞, the mask hides the places that are True, and the others become 0 × ∞ = NaN. Select with "
+                "np.where; don't multiply.",
+            ),
+            frozenset({"mask", "broadcast"}),
+        ),
+        Mistake(
+            variant(scale_and_mask, "power_before_division", ("np.sqrt(d_k)", "d_k**1 / 2")),
+            Text(
+                "d_k ** 1/2은 (d_k ** 1) / 2로 계산됩니다. d_k ** 0.5나 np.sqrt(d_k)로 쓰세요.",
+                "d_k ** 1/2 is computed as (d_k ** 1) / 2. Write d_k ** 0.5 or np.sqrt(d_k).",
+            ),
+            everywhere(LOGIT_PARTS),
         ),
         Mistake(
             variant(scale_and_mask, "mask_multiplied", ("np.where(mask, logits, -np.inf)", "logits * mask")),
@@ -593,6 +639,15 @@ def logits_clipped(logits):
     return exponentials / exponentials.sum(axis=-1, keepdims=True)
 
 
+def shared_along_the_first_axis(logits):
+    exponentials = np.exp(logits - logits.max())
+    return exponentials / exponentials.sum(axis=0)
+
+
+def exponentials_shared_along_the_first_axis(logits):
+    return np.exp(logits) / sum(np.exp(logits))
+
+
 def rows_with_a_masked_place_emptied(logits):
     return np.where(np.isneginf(logits).any(axis=-1, keepdims=True), 0.0, softmax(logits))
 
@@ -601,6 +656,12 @@ def every_nan_replaced(logits):
     exponentials = np.exp(logits)
     return np.nan_to_num(exponentials / exponentials.sum(axis=-1, keepdims=True))
 
+
+ALONG_THE_FIRST_AXIS = Text(
+    "첫 축을 따라 나누었습니다 (axis=0; Python의 sum도 첫 축을 더합니다). Key 축은 마지막 축입니다: axis=-1, keepdims=True.",
+    "The weights are shared along the first axis (axis=0, which Python's sum adds up, too). The Keys are the last one: "
+    "axis=-1, keepdims=True.",
+)
 
 SOFTMAX = Task(
     name="softmax",
@@ -679,6 +740,56 @@ SOFTMAX = Task(
                 "The whole matrix sums to 1. Each row has to (axis=-1, keepdims=True).",
             ),
             everywhere(WEIGHT_PARTS),
+        ),
+        *(
+            Mistake(answer, ALONG_THE_FIRST_AXIS, everywhere(WEIGHT_PARTS))
+            for answer in (
+                variant(
+                    softmax,
+                    "softmax_along_the_first_axis",
+                    ("max(axis=-1", "max(axis=0"),
+                    ("sum(axis=-1", "sum(axis=0"),
+                ),
+                shared_along_the_first_axis,
+                exponentials_shared_along_the_first_axis,
+            )
+        ),
+        Mistake(
+            variant(
+                softmax,
+                "asked_of_an_array",
+                (
+                    "    exponentials =",
+                    "    if highest == -np.inf:\n        return np.zeros_like(logits)\n    exponentials =",
+                ),
+            ),
+            COMPARED_AS_A_WHOLE,
+            everywhere(WEIGHT_PARTS),
+        ),
+        Mistake(
+            variant(
+                softmax,
+                "masked_as_zero",
+                ("    highest =", "    logits = np.where(np.isneginf(logits), 0.0, logits)\n    highest ="),
+            ),
+            Text(
+                "−∞를 0으로 바꾸었습니다. exp(0) = 1이라 가려진 Key가 비중을 얻습니다. exp(−∞)는 그대로 0입니다.",
+                "−∞ is replaced by 0, and exp(0) = 1 gives a masked Key weight. exp(−∞) is 0 as it stands.",
+            ),
+            frozenset({"rows", "large", "dead_row"}),
+        ),
+        Mistake(
+            variant(
+                softmax,
+                "maximum_from_a_large_number",
+                ("np.where(np.isneginf(highest), 0.0, highest)", "np.maximum(highest, -1e9)"),
+            ),
+            Text(
+                "뺀 수가 −1e9 같은 수보다 작아지지 않습니다. 더 작은 logits에서는 exp가 모두 0이 됩니다. −∞일 때만 다른 수로 바꾸세요.",
+                "What is subtracted never falls below a number such as −1e9. With smaller logits, exp vanishes: put another number "
+                "only where it is −∞.",
+            ),
+            frozenset({"large"}),
         ),
         Mistake(
             variant(softmax, "second_axis", ("max(axis=-1", "max(axis=1"), ("sum(axis=-1", "sum(axis=1")),
@@ -960,15 +1071,17 @@ ATTENTION = Task(
         Mistake(
             variant(
                 attention,
-                "values_from_the_left",
+                "matrices_do_not_fit",
                 (
                     "return exponentials / np.where(total == 0, 1.0, total) @ v",
                     "return v @ (exponentials / np.where(total == 0, 1.0, total))",
                 ),
             ),
             Text(
-                "V를 왼쪽에서 곱했습니다. (n_q, n_k)인 weights가 왼쪽, (n_k, d_v)인 V가 오른쪽입니다: weights @ v.",
-                "V multiplies from the left. The weights (n_q, n_k) stand left, V (n_k, d_v) right: weights @ v.",
+                "행렬 곱의 shape가 맞지 않습니다. scores는 (n_q, d_k) @ (d_k, n_k)이니 k의 마지막 두 축을 바꾸고 (np.swapaxes), "
+                "output은 weights (n_q, n_k) @ v (n_k, d_v)입니다.",
+                "Matrices don't fit. The scores are (n_q, d_k) @ (d_k, n_k): swap k's last two axes (np.swapaxes). The output is "
+                "weights (n_q, n_k) @ v (n_k, d_v).",
             ),
             everywhere(OUTPUT_PARTS),
         ),
@@ -1018,6 +1131,23 @@ ATTENTION = Task(
             weights_masked_afterwards,
             MASKED_AFTER_SOFTMAX,
             WITH_MASK,
+        ),
+        Mistake(
+            variant(attention, "not_scaled", ("1 / np.sqrt(q.shape[-1]) if", "1.0 if")),
+            NOT_SCALED,
+            frozenset({"plain", "batches", "masked", "dead_row"}),
+        ),
+        Mistake(
+            variant(
+                attention,
+                "large_number_added",
+                ("np.where(mask, logits, -np.inf)", "logits + (1 - mask) * -1e9"),
+            ),
+            Text(
+                "−1e9를 더하면 그보다 작은 score와 모두 가려진 row에서 가려진 Value를 읽습니다. np.where로 -np.inf를 두세요.",
+                "Adding −1e9 reads masked Values where scores are smaller or a row is masked throughout. Put -np.inf with np.where.",
+            ),
+            frozenset({"dead_row", "extremes"}),
         ),
         Mistake(
             weights_shared_again,
@@ -1426,6 +1556,18 @@ ATTENTION_MASK = Task(
                 "This is the floating mask of 0 and −∞. The task asks for booleans.",
             ),
             everywhere(MASK_PARTS),
+        ),
+        Mistake(
+            variant(
+                attention_mask,
+                "one_future_key_open",
+                ("keys <= queries[:, None]", "keys <= queries[:, None] + 1"),
+            ),
+            Text(
+                "미래의 Key 하나가 더 열렸습니다 (np.tril의 k=1). Query i는 Key i까지만 봅니다: k=0.",
+                "One Key of the future is open (k=1 of np.tril). Query i attends up to Key i: k=0.",
+            ),
+            frozenset({"causal", "both"}),
         ),
         Mistake(
             variant(attention_mask, "always_causal", (" if causal else allowed.copy()", "")),

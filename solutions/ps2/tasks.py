@@ -561,6 +561,14 @@ def one_over_root_d_k(std_q, std_k, mean_q=0.0, mean_k=0.0):
     return 1 / np.sqrt(std_q.shape[-1])
 
 
+def one_over_root_of_the_length(std_q, std_k, mean_q=0.0, mean_k=0.0):
+    return 1 / np.sqrt(len(std_q))
+
+
+def sums_multiplied(std_q, std_k, mean_q=0.0, mean_k=0.0):
+    return 1 / np.sqrt((std_q**2).sum(axis=-1) * (std_k**2).sum(axis=-1))
+
+
 def moments_averaged_first(std_q, std_k, mean_q=0.0, mean_k=0.0):
     var_q, var_k, m_q, m_k = (
         np.mean(np.broadcast_to(x, std_q.shape), axis=-1)
@@ -613,17 +621,34 @@ def scale_in_float32(std_q, std_k, mean_q=0.0, mean_k=0.0):
     return unit_scale(*(np.asarray(x, dtype=np.float32) for x in (std_q, std_k, mean_q, mean_k)))
 
 
+WHATEVER_COMES = Text(
+    "언제나 1/√d_k입니다. 이 값은 모든 표준편차가 1이고 평균이 0일 때만 맞습니다.",
+    "This is 1/√d_k whatever comes. That is right only where all standard deviations are 1 and means 0.",
+)
+MULTIPLIED_APART = Text(
+    "Query와 Key를 따로 더하거나 평균한 다음 곱했습니다. q_i는 k_i와 짝이므로 i마다 곱한 뒤에 더합니다.",
+    "Queries and Keys are summed or averaged apart and multiplied then. q_i belongs to k_i: multiply for each i, then add.",
+)
+
 UNIT_SCALE = Task(
     name="unit_scale",
     reference=unit_scale,
     parts=SCALE_PARTS,
     see="scaling.html#scaling-variance",
     mistakes=(
+        *(
+            Mistake(answer, WHATEVER_COMES, everywhere(SCALE_PARTS))
+            for answer in (one_over_root_d_k, one_over_root_of_the_length)
+        ),
         Mistake(
-            one_over_root_d_k,
+            variant(
+                unit_scale,
+                "deviations_added",
+                ("variance = variances.sum(axis=-1)", "variance = np.sqrt(variances).sum(axis=-1) ** 2"),
+            ),
             Text(
-                "언제나 1/√d_k입니다. 이 값은 모든 표준편차가 1이고 평균이 0일 때만 맞습니다.",
-                "This is 1/√d_k whatever comes. That is right only where all standard deviations are 1 and means 0.",
+                "표준편차를 더했습니다. 독립인 항의 합에서 더해지는 것은 variance입니다. 더한 뒤에 제곱근을 구하세요.",
+                "Standard deviations are added. In a sum of independent terms, variances add up: take the root afterwards.",
             ),
             everywhere(SCALE_PARTS),
         ),
@@ -718,14 +743,9 @@ UNIT_SCALE = Task(
             ),
             everywhere(SCALE_PARTS),
         ),
-        Mistake(
-            moments_averaged_first,
-            Text(
-                "Query와 Key를 따로 평균한 다음 곱했습니다. q_i는 k_i와 짝이므로 i마다 곱한 뒤에 더합니다.",
-                "Queries and Keys are averaged apart and multiplied then. q_i belongs to k_i: multiply for each i, then "
-                "add.",
-            ),
-            everywhere(SCALE_PARTS),
+        *(
+            Mistake(answer, MULTIPLIED_APART, everywhere(SCALE_PARTS))
+            for answer in (moments_averaged_first, sums_multiplied)
         ),
         Mistake(
             variant(unit_scale, "summed_over_everything", ("variances.sum(axis=-1)", "variances.sum()")),
@@ -860,6 +880,19 @@ def scores_shifted_in_place(scores, scale=1.0):
     highest = scores.max(axis=-1, keepdims=True)
     scores -= np.where(np.isneginf(highest), 0.0, highest)
     return softmax_jacobian(scores, scale)
+
+
+def rows_as_one_vector(scores, scale=1.0):
+    weights = row_weights(scores, scale).reshape(-1, 1)
+    return scale * (np.diagflat(weights) - weights @ weights.T)
+
+
+def one_row_in_loops(scores, scale=1.0):
+    weights, n_k = row_weights(scores, scale), scores.shape[-1]
+    result = np.zeros((n_k, n_k))
+    for i, j in np.ndindex(n_k, n_k):
+        result[i, j] = scale * weights[..., i] * ((i == j) - weights[..., j])
+    return result
 
 
 def row_weights(scores, scale=1.0):
@@ -1004,6 +1037,24 @@ SOFTMAX_JACOBIAN = Task(
             Text(
                 "np.diag와 np.outer는 vector 하나에서만 맞습니다. weights[..., :, None]과 weights[..., None, :]를 쓰세요.",
                 "np.diag and np.outer fit a single vector only. Use weights[..., :, None] and weights[..., None, :].",
+            ),
+            SEVERAL_ROWS,
+        ),
+        Mistake(
+            rows_as_one_vector,
+            Text(
+                "모든 row를 vector 하나로 이었습니다 (np.diagflat, reshape). row마다 (n_k, n_k)이니 weights[..., :, None]과 "
+                "weights[..., None, :]를 쓰세요.",
+                "All rows are joined into one vector (np.diagflat, reshape). Each row has its own (n_k, n_k): use "
+                "weights[..., :, None] and weights[..., None, :].",
+            ),
+            SEVERAL_ROWS,
+        ),
+        Mistake(
+            one_row_in_loops,
+            Text(
+                "결과가 row 하나의 (n_k, n_k)뿐이라 여러 row를 담지 못합니다. shape는 (..., n_k, n_k)입니다: result[..., i, j].",
+                "The result has room for one row's (n_k, n_k) alone. Its shape is (..., n_k, n_k): result[..., i, j].",
             ),
             SEVERAL_ROWS,
         ),
@@ -1245,6 +1296,12 @@ def softmax_then_mask(scores, scale=1.0, mask=None):
     return -(weights * np.log(np.where(weights > 0, weights, 1.0))).sum(axis=-1)
 
 
+def nan_left_out_of_the_sum(scores, scale=1.0, mask=None):
+    logits = scale * scores if mask is None else np.where(mask, scale * scores, -np.inf)
+    weights = np.exp(logits) / np.exp(logits).sum(axis=-1, keepdims=True)
+    return -np.nansum(weights * np.log(weights), axis=-1)
+
+
 def weights_shared_again(scores, scale=1.0, mask=None):
     weights = row_weights(scores, scale) * (1.0 if mask is None else mask)
     weights = weights / np.maximum(weights.sum(axis=-1, keepdims=True), 1e-300)
@@ -1445,6 +1502,15 @@ ATTENTION_ENTROPY = Task(
             weights_shared_again,
             SHARED_AGAIN,
             frozenset({"masked"}),
+        ),
+        Mistake(
+            nan_left_out_of_the_sum,
+            Text(
+                "NaN을 합에서 뺐습니다 (np.nansum). scale이 크면 exp가 넘쳐 생긴 NaN까지 빠집니다. 먼저 row의 최댓값을 빼세요.",
+                "NaN is left out of the sum (np.nansum). With a large scale that hides where exp has overflowed. Subtract the row's "
+                "maximum first.",
+            ),
+            frozenset({"saturated"}),
         ),
         Mistake(
             variant(attention_entropy, "boolean_added", ("np.where(mask, logits, -np.inf)", "logits + mask")),
