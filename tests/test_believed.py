@@ -18,6 +18,7 @@ from course_lib.course import Course
 from course_lib.grading import worker
 from course_lib.grading.believed import Disbelieved, believed
 from course_lib.grading.class_run import examine_all
+from course_lib.grading.outputs import MAX_CHARACTERS
 from course_lib.grading.run import grade
 from course_lib.grading.verdicts import LIMITS, Verdict
 from course_lib.grading.worker import Examined, Unit, begin, examine_unit, paper_of
@@ -132,6 +133,15 @@ def test_another_notebook_is_not_believed(unit: Unit, honest: Examined, change: 
 def test_what_is_no_notebook_is_not_believed(unit: Unit, honest: Examined, text: Any) -> None:
     with pytest.raises(Disbelieved):
         believed(replace(honest, notebook=text), unit)
+
+
+def test_what_is_too_large_is_not_believed(unit: Unit, honest: Examined) -> None:
+    """White space, say: the notebook would be the one that was sent."""
+    most = len(unit.notebook) + 8 * MAX_CHARACTERS
+    at_most = honest.notebook + " " * (most - len(honest.notebook))
+    assert believed(replace(honest, notebook=at_most), unit) == honest
+    with pytest.raises(Disbelieved, match="too large"):
+        believed(replace(honest, notebook=at_most + " "), unit)
 
 
 class Sly(Examined):

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from lms_class import course_with_gradebook, give_marks, zip_bytes
 from mini import edit
+from sqlalchemy import Engine, event
 
 from course_lib import cli
 from course_lib.course import Course, find_course
@@ -132,11 +134,29 @@ def test_forget_says_where_ids_still_stand(course: Course, run: Run) -> None:
     assert "ids still stand in notes.txt" in said
 
 
-def test_forget_empties_a_gradebook_that_is_elsewhere(course: Course, tmp_path: Path) -> None:
+@pytest.fixture
+def careless_sqlite() -> Iterator[None]:
+    """One that leaves what was deleted in its pages, as many are built; Debian's overwrites it at once."""
+
+    def careless(connection: Any, _: object) -> None:
+        connection.execute("PRAGMA secure_delete = OFF")
+
+    event.listen(Engine, "connect", careless)
+    yield
+    event.remove(Engine, "connect", careless)
+
+
+def test_forget_empties_a_gradebook_that_is_elsewhere(
+    course: Course, tmp_path: Path, careless_sqlite: None
+) -> None:
     elsewhere = f"sqlite:///{tmp_path / 'server.db'}"
     (course.root / "nbgrader_config.py").write_text(f"get_config().CourseDirectory.db_url = {elsewhere!r}\n")
     (course.root / "gradebook.db").rename(tmp_path / "server.db")
+    assert b"student-001" in (tmp_path / "server.db").read_bytes()
     forget_term(course, "2027-spring")
     with gradebook_of(course) as gradebook:
         assert gradebook.students == []
         assert [one.name for one in gradebook.assignments] == ["mini"]
+    assert (
+        b"student-001" not in (tmp_path / "server.db").read_bytes()
+    )  # nor in pages that the file no longer uses
