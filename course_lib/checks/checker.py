@@ -29,9 +29,9 @@ def load(path: str | Path = "cases.npz", language: str = "ko", problem_set: str 
     say = SAY[language]
     try:
         file = read_cases(path)
-    except ValueError as error:
+    except ValueError:
         lacking = "damaged" if Path(path).is_file() else "missing"
-        raise NotInPlace(say[lacking].format(path=path, folder=Path(path).absolute().parent)) from error
+        raise NotInPlace(say[lacking].format(path=path, folder=Path(path).absolute().parent)) from None
     if problem_set and file.problem_set != problem_set:
         raise NotInPlace(say["other_set"].format(path=path, found=file.problem_set, needed=problem_set))
     _print(_in_place(file, say))
