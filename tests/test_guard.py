@@ -166,6 +166,23 @@ def test_the_stop_button_is_answered_where_it_is_not_ours(capsys: pytest.Capture
     assert "You stopped it before it ended.\n      It was at this line:" in capsys.readouterr().out
 
 
+def test_two_checks_at_once_leave_all_as_it_was(capsys: pytest.CaptureFixture[str]) -> None:
+    check, points = Checker({"double": TASK}, "en"), []
+
+    def slow(x: Any, plus: int = 0) -> Any:
+        time.sleep(0.05)
+        return double(x, plus)
+
+    threads = [threading.Thread(target=lambda: points.append(check("double", slow))) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    check("double", lambda x, plus=0: check("double", double) and slow(x, plus))  # one within another
+    for thread in threads:
+        thread.join()
+    assert points == [3, 3, 3]
+    assert capsys.readouterr().out.count("double: 3 / 3 points") == 6
+
+
 def test_a_signal_between_two_calls_stops_what_would_follow() -> None:
     with Watch(30) as ask:
         assert ask(double, ("x",), {"x": X}).error is None

@@ -241,3 +241,12 @@ def test_folded_counts_hangul_twice_and_leaves_long_words_whole():
 
 def test_folded_leaves_lines_that_fit_as_they_are():
     assert folded("      q  =  1", 100) == "      q  =  1"
+
+
+@pytest.mark.parametrize("given", [lambda **build: None, lambda **build: X, lambda x, plus=0: (x, plus), {}])
+def test_report_says_that_a_class_should_have_come(given):
+    task = dataclasses.replace(TASK, way=Way(kind="class", build=("x",)), hints={})
+    said = report(judge(task, given), "en")
+    assert said.endswith(
+        f"double should be a class; it is of type {type(given).__name__}. Run the cell that defines it again."
+    )

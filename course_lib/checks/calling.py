@@ -40,6 +40,10 @@ class TooMuchMemory(Exception):
     """A call held more memory at once than its task allows."""
 
 
+class NotAClass(Exception):
+    """What is called in the place of a class gives no object back."""
+
+
 class NoGradient(Exception):
     """The results don't depend on an input, whose gradient is asked for; its name is what the error says."""
 
@@ -67,6 +71,8 @@ def call(
             with _torch_as_it_starts(), _within(memory):
                 results = _Call(function, required, given, way).results()
             values = [_as_array(result) for result in results]
+    except NotAClass:
+        return Outcome(error=NOT_CALLABLE, message=type(function).__name__)
     except Exception as error:
         return Outcome(
             error=WRONG_SIGNATURE if _never_began(error) else type(error).__name__,
@@ -153,6 +159,8 @@ class _Call:
 
     def _ask_class(self) -> Any:
         built = self.function(**{name: self.given[name] for name in self.way.build})
+        if not hasattr(built, "__dict__"):  # a function, say, that returns None or an array
+            raise NotAClass
         state = {name: self.given[name] for name in self.way.state}
         if hasattr(built, "load_state_dict"):
             built.load_state_dict(state)

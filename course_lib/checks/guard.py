@@ -19,15 +19,21 @@ from course_lib.checks.calling import call, line_of, line_within, words_of
 from course_lib.checks.cases import STOPPED, Function, Inputs, Outcome
 
 LETTERS = 10_000  # of what an answer prints in one check: more than anybody reads
+_ALONE = threading.RLock()  # what is set and set back belongs to all threads
 AGAIN = 0.2  # seconds after which what an answer has caught is raised once more
 
 
 @contextlib.contextmanager
 def guard(seconds: float, notice: str) -> Iterator[Watch]:
     """A Watch, while nothing reaches stderr, and of what is printed no more than LETTERS, then `notice`."""
-    brief = contextlib.redirect_stdout(_Brief(sys.stdout, notice))
-    silent = contextlib.redirect_stderr(io.StringIO())
-    with warnings.catch_warnings(), np.errstate(), brief, silent, Watch(seconds) as watch:
+    with (
+        _ALONE,
+        warnings.catch_warnings(),
+        np.errstate(),
+        contextlib.redirect_stdout(_Brief(sys.stdout, notice)),
+        contextlib.redirect_stderr(io.StringIO()),
+        Watch(seconds) as watch,
+    ):
         warnings.simplefilter("ignore")
         yield watch
 
