@@ -887,6 +887,12 @@ def rows_as_one_vector(scores, scale=1.0):
     return scale * (np.diagflat(weights) - weights @ weights.T)
 
 
+def rows_as_one_vector_unguarded(scores, scale=1.0):
+    exponentials = np.exp(scale * scores)
+    weights = (exponentials / exponentials.sum(axis=-1, keepdims=True)).reshape(-1, 1)
+    return scale * (np.diagflat(weights) - weights @ weights.T)
+
+
 def one_row_in_loops(scores, scale=1.0):
     weights, n_k = row_weights(scores, scale), scores.shape[-1]
     result = np.zeros((n_k, n_k))
@@ -939,6 +945,13 @@ def jacobian_by_autograd(scores, scale=1.0):
 def jacobian_in_float32(scores, scale=1.0):
     return softmax_jacobian(scores.astype(np.float32), scale).astype(np.float32)
 
+
+JOINED_ROWS = Text(
+    "모든 row를 vector 하나로 이었습니다 (np.diagflat, reshape). row마다 (n_k, n_k)이니 weights[..., :, None]과 "
+    "weights[..., None, :]를 쓰세요.",
+    "All rows are joined into one vector (np.diagflat, reshape). Each row has its own (n_k, n_k): use "
+    "weights[..., :, None] and weights[..., None, :].",
+)
 
 SOFTMAX_JACOBIAN = Task(
     name="softmax_jacobian",
@@ -1040,15 +1053,9 @@ SOFTMAX_JACOBIAN = Task(
             ),
             SEVERAL_ROWS,
         ),
-        Mistake(
-            rows_as_one_vector,
-            Text(
-                "모든 row를 vector 하나로 이었습니다 (np.diagflat, reshape). row마다 (n_k, n_k)이니 weights[..., :, None]과 "
-                "weights[..., None, :]를 쓰세요.",
-                "All rows are joined into one vector (np.diagflat, reshape). Each row has its own (n_k, n_k): use "
-                "weights[..., :, None] and weights[..., None, :].",
-            ),
-            SEVERAL_ROWS,
+        *(
+            Mistake(answer, JOINED_ROWS, SEVERAL_ROWS)
+            for answer in (rows_as_one_vector, rows_as_one_vector_unguarded)
         ),
         Mistake(
             one_row_in_loops,
@@ -1739,17 +1746,6 @@ def target_of_two_keys(scores, target):
     return np.log(target / (1 - target)) / gap
 
 
-def search_up_to(end):
-    """A search whose upper end is fixed."""
-
-    def search(scores, target):
-        scale = scale_for_weight(scores, target)
-        return np.where(np.isfinite(scale), np.minimum(scale, end), scale)
-
-    search.__name__ = f"scale_up_to_{end}"
-    return search
-
-
 def wide_scale_on_the_whole(scores, target):
     return scale_for_weight(np.ravel(scores), target)
 
@@ -1936,8 +1932,16 @@ SCALE_FOR_WEIGHT = Task(
             MANY_QUERIES,
         ),
         *(
-            Mistake(search_up_to(end), END_TOO_LOW, frozenset({"far"}))
-            for end in (10, 100, 1000, 10**4, 10**6)
+            Mistake(
+                variant(
+                    scale_for_weight,
+                    f"scale_up_to_{end}",
+                    ("default=2.0**high", f"default=np.minimum(2.0**high, {end})"),
+                ),
+                END_TOO_LOW,
+                frozenset({"far"}),
+            )
+            for end in (10, 100, 1000, 10_000, 1_000_000)
         ),
         Mistake(
             stopped_at_a_width,
