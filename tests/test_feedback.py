@@ -20,14 +20,15 @@ from course_lib import cli
 from course_lib.course import Course, CourseError
 from course_lib.grading import feedback_page
 from course_lib.grading.feedback import Feedback, write_feedback
-from course_lib.grading.feedback_page import Mark, Marks, page
+from course_lib.grading.feedback_page import ItemMark, SubmissionMarks, page
 from course_lib.grading.foreign_notebook import parse_notebook
 from course_lib.grading.run import grade
 from course_lib.grading.workspace import nbgrader_at_work
 
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
-MARKS = Marks(
-    {"double": Mark(2.0, 3.0), "why": Mark(None, 2.0)}, {"why": "Look at **rows**.", "double-solution": ""}
+MARKS = SubmissionMarks(
+    {"double": ItemMark(2.0, 3.0), "why": ItemMark(None, 2.0)},
+    {"why": "Look at **rows**.", "double-solution": ""},
 )
 
 
@@ -49,7 +50,7 @@ class Seen(HTMLParser):
         self.text += data
 
 
-def shown(*cells: Any, marks: Marks = MARKS, language: str = "en") -> str:
+def shown(*cells: Any, marks: SubmissionMarks = MARKS, language: str = "en") -> str:
     return page(
         v4.new_notebook(cells=list(cells)),
         marks,
@@ -117,7 +118,7 @@ def test_page_holds_no_script_and_asks_for_nothing(evil: str) -> None:
                     verdict,
                 ]
             ),
-            Marks({evil: Mark(1.0, 1.0)}, {"double": evil}),
+            SubmissionMarks({evil: ItemMark(1.0, 1.0)}, {"double": evil}),
             problem_set="mini",
             student=evil,
             language="en",
@@ -231,7 +232,7 @@ def test_page_says_marks_comments_and_what_waits() -> None:
     assert re.search(r"why\s*Waits for a person's mark\.", text)
     assert re.search(r"Total\s*2 / 5", text)
     assert re.search(r"Comment:\s*Look at rows\.", text)
-    late = Seen(shown(marks=Marks(MARKS.items, {}, late_penalty=0.5), language="ko")).text
+    late = Seen(shown(marks=SubmissionMarks(MARKS.items, {}, late_penalty=0.5), language="ko")).text
     assert re.search(r"늦게 낸 데 대한 감점\s*−0.5", late)
     assert re.search(r"합계\s*1.5 / 5", late)
 

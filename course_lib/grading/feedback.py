@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from course_lib.course import Course, CourseError
-from course_lib.grading.feedback_page import Mark, Marks, page
+from course_lib.grading.feedback_page import ItemMark, SubmissionMarks, page
 from course_lib.grading.files import write_whole
 from course_lib.grading.gradebook import open_gradebook
 from course_lib.grading.intake import Missing, refusal, stage, submissions_in
@@ -141,7 +141,9 @@ def _write_note(place: Workspace, problem_set: str, student: str, released: Any 
             marks = marks_of(gradebook, problem_set, student)
     else:
         cells = [cell.metadata.nbgrader for cell in released.cells if "nbgrader" in cell.metadata]
-        marks = Marks({cell.grade_id: Mark(0.0, float(cell.points)) for cell in cells if cell.grade}, {})
+        marks = SubmissionMarks(
+            {cell.grade_id: ItemMark(0.0, float(cell.points)) for cell in cells if cell.grade}, {}
+        )
     note = (_NOT_READ if executed is None else _NOT_READ_NOW)[language].format(reason=reason)
     text = page(executed, marks, problem_set=problem_set, student=student, language=language, note=note)
     path = place.root / "feedback" / student / problem_set / f"{problem_set}.html"

@@ -46,7 +46,7 @@ _WORDS = {
 
 
 @dataclass(frozen=True)
-class Mark:
+class ItemMark:
     """What an item earned; `score` is None while a person has to give it."""
 
     score: float | None
@@ -54,10 +54,10 @@ class Mark:
 
 
 @dataclass(frozen=True)
-class Marks:
+class SubmissionMarks:
     """The marks of one submission by item, and the comments by answer, as the gradebook has them."""
 
-    items: dict[str, Mark]
+    items: dict[str, ItemMark]
     comments: dict[str, str]
     late_penalty: float = 0.0
 
@@ -71,11 +71,11 @@ class Marks:
 
 
 def page(
-    notebook: Any, marks: Marks, *, problem_set: str, student: str, language: str, note: str = ""
+    notebook: Any, marks: SubmissionMarks, *, problem_set: str, student: str, language: str, note: str = ""
 ) -> str:
     """The page of an executed notebook; `note` says what is to be said of the submission as a whole."""
-    room = _Room(_WORDS[language]["cut"])
-    cells = [_shown(cell, marks, room) for cell in notebook.cells] if notebook else []
+    budget = _Budget(_WORDS[language]["cut"])
+    cells = [_shown(cell, marks, budget) for cell in notebook.cells] if notebook else []
     text: str = _template().render(
         cells=[cell for cell in cells if cell],
         marks=marks,
@@ -89,7 +89,7 @@ def page(
     return text
 
 
-class _Room:
+class _Budget:
     """How much of outputs and pictures a page still takes."""
 
     def __init__(self, cut: str) -> None:
@@ -117,51 +117,56 @@ class _Room:
         return True
 
 
-def _shown(cell: Any, marks: Marks, room: _Room) -> dict[str, Any] | None:
+def _shown(cell: Any, marks: SubmissionMarks, budget: _Budget) -> dict[str, Any] | None:
     """What the template needs of a cell; None where there is nothing to see."""
     metadata = cell.metadata.get("nbgrader", {})
     name = str(metadata.get("grade_id", ""))
     shown = {"name": name, "mark": marks.items.get(name), "comment": None, "answer": metadata.get("solution")}
     comment = marks.comments.get(name, "")
     if comment:
-        shown["comment"] = "none" if comment == NO_RESPONSE else _prose(comment, {}, room)
+        shown["comment"] = "none" if comment == NO_RESPONSE else _prose(comment, {}, budget)
     if cell.cell_type != "code":
         kind = "words" if metadata.get("grade") else "prose"
-        return {**shown, "kind": kind, "body": _prose(cell.source, cell.get("attachments", {}), room)}
+        return {**shown, "kind": kind, "body": _prose(cell.source, cell.get("attachments", {}), budget)}
     if metadata.get("grade") and not metadata.get("solution"):
-        return {**shown, "kind": "verdict", "lines": _verdict(cell.outputs, room)}
-    outputs = [_output(output, room) for output in cell.outputs]
+        return {**shown, "kind": "verdict", "lines": _verdict(cell.outputs, budget)}
+    outputs = [_output(output, budget) for output in cell.outputs]
     if not cell.source.strip() and not outputs:
         return None
-    return {**shown, "kind": "code", "body": _code(cell.source, room), "outputs": list(filter(None, outputs))}
+    return {
+        **shown,
+        "kind": "code",
+        "body": _code(cell.source, budget),
+        "outputs": list(filter(None, outputs)),
+    }
 
 
-def _verdict(outputs: list[Any], room: _Room) -> list[tuple[str, str]]:
+def _verdict(outputs: list[Any], budget: _Budget) -> list[tuple[str, str]]:
     """The lines of the examiner's report, each with the class that colours it; what the points are, the head says."""
     text = "".join(output.text for output in outputs if output.output_type == "stream")
     kinds = {"✓": "right", "✗": "wrong", "→": "hint"}
-    lines = room.take(_plain(text)).splitlines()[1:]
+    lines = budget.take(_plain(text)).splitlines()[1:]
     return [(kinds.get(line.strip()[:1], "more"), line.strip()) for line in lines if line.strip()]
 
 
-def _output(output: Any, room: _Room) -> dict[str, Any] | None:
+def _output(output: Any, budget: _Budget) -> dict[str, Any] | None:
     if output.output_type == "stream":
-        return {"kind": "text", "body": room.take(_plain(output.text))}
+        return {"kind": "text", "body": budget.take(_plain(output.text))}
     if output.output_type == "error":
         text = "\n".join(output.traceback) or f"{output.ename}: {output.evalue}"
-        return {"kind": "error", "body": room.take(_plain(text))}
+        return {"kind": "error", "body": budget.take(_plain(text))}
     data = output.get("data", {})
     for kind in KINDS:
-        address = _picture(kind, data.get(kind), room)
+        address = _picture(kind, data.get(kind), budget)
         if address:
             return {"kind": "picture", "body": address}
     text = data.get("text/plain", "")
-    return {"kind": "text", "body": room.take(_plain(text))} if isinstance(text, str) and text else None
+    return {"kind": "text", "body": budget.take(_plain(text))} if isinstance(text, str) and text else None
 
 
-def _picture(kind: str, data: Any, room: _Room) -> str:
+def _picture(kind: str, data: Any, budget: _Budget) -> str:
     """A data URI; empty where it is no such picture, or one too many."""
-    if not isinstance(data, str) or not room.picture(kind, data):
+    if not isinstance(data, str) or not budget.picture(kind, data):
         return ""
     return f"data:{kind};base64,{''.join(data.split())}"
 
@@ -172,9 +177,9 @@ def _plain(text: str) -> str:
     return plain_text(lines, len(lines)).replace(_OPEN, "").replace(_CLOSE, "")
 
 
-def _code(source: str, room: _Room) -> Markup:
+def _code(source: str, budget: _Budget) -> Markup:
     source = without_blanks(_plain(source))
-    shown = room.source(source)
+    shown = budget.source(source)
     if shown != source:
         return Markup("<pre>{}</pre>").format(shown)
     pygments = importlib.import_module("pygments")  # untyped
@@ -190,10 +195,10 @@ TAGS = {
 }  # fmt: skip
 
 
-def _prose(source: str, attachments: Any, room: _Room) -> Markup:
+def _prose(source: str, attachments: Any, budget: _Budget) -> Markup:
     """Markdown as HTML that can't run, load or cover anything; formulas as MathML."""
     formulas: list[str] = []
-    text = room.source(_plain(source))
+    text = budget.source(_plain(source))
     try:
         dirty = _markdown(formulas)(text)
     except RecursionError:
@@ -203,17 +208,17 @@ def _prose(source: str, attachments: Any, room: _Room) -> Markup:
         tags=TAGS,
         attributes={"a": {"href", "title"}, "img": {"src", "alt"}, "td": {"align"}, "th": {"align"}},
         url_schemes={"http", "https", "mailto", "attachment"},
-        attribute_filter=lambda tag, name, value: _attribute(tag, name, value, attachments, room),
+        attribute_filter=lambda tag, name, value: _attribute(tag, name, value, attachments, budget),
     )
     return Markup(_FORMULA.sub(lambda match: _formula(formulas, int(match[1])), clean))
 
 
-def _attribute(tag: str, name: str, value: str, attachments: Any, room: _Room) -> str | None:
+def _attribute(tag: str, name: str, value: str, attachments: Any, budget: _Budget) -> str | None:
     """An attribute as it may stay: of pictures only those that the cell itself carries, and nothing with a formula."""
     if (tag, name) != ("img", "src"):
         return _FORMULA.sub("", value)
     bundle = attachments.get(value.removeprefix("attachment:"), {}) if isinstance(attachments, dict) else {}
-    found = [_picture(kind, bundle.get(kind), room) for kind in KINDS] if isinstance(bundle, dict) else []
+    found = [_picture(kind, bundle.get(kind), budget) for kind in KINDS] if isinstance(bundle, dict) else []
     return next(filter(None, found), None)
 
 

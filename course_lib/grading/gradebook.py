@@ -80,50 +80,67 @@ class Writing:
         self._replaced: list[tuple[Any, dict[str, Any], bool]] = []
 
     def student(self, name: str) -> None:
+        """Somebody who is a student of the gradebook from now on, if not before."""
         self._students.append(name)
 
     def insert(self, model: str, values: dict[str, Any]) -> None:
+        """A new row of one of nbgrader's models, by its name."""
         self._inserts.setdefault(model, []).append(values)
 
     def update(self, model: str, values: dict[str, Any]) -> None:
+        """Other values for the row with the id among them."""
         self._updates.setdefault(model, []).append(values)
 
     def grade(self, notebook: str, cell: str, values: dict[str, Any], old: Any) -> None:
+        """A submission's mark for a cell, in the place of the row `old` or None."""
         self._put("Grade", notebook, cell, values, old)
 
     def comment(self, notebook: str, cell: str, values: dict[str, Any], old: Any) -> None:
+        """The comment on an answer, in the same way."""
         self._put("Comment", notebook, cell, values, old)
 
     def replace(self, table: Any, values: dict[str, Any], old: Any) -> None:
+        """A row of a table of ours, in the place of `old` or None."""
         self._replaced.append((table, values, old is not None))
 
     def finish(self) -> None:
-        from nbgrader import api
-        from sqlalchemy import insert, select, update
+        """Writes it all in one transaction."""
+        self._write_students()
+        self._write_rows_of_nbgrader()
+        self._write_rows_of_ours()
+        self._session.commit()
 
-        session = self._session
-        known = session.scalars(
-            select(api.Student.__table__.c.id).where(api.Student.__table__.c.id.in_(self._students))
-        )
+    def _write_students(self) -> None:
+        from nbgrader import api
+        from sqlalchemy import insert, select
+
+        id_of_student = api.Student.__table__.c.id
+        known = self._session.scalars(select(id_of_student).where(id_of_student.in_(self._students)))
         new = sorted(set(self._students) - set(known))
         if new:
-            session.execute(insert(api.Student), [{"id": name} for name in new])
+            self._session.execute(insert(api.Student), [{"id": name} for name in new])
+
+    def _write_rows_of_nbgrader(self) -> None:
+        from nbgrader import api
+        from sqlalchemy import insert, update
+
         for model in ("SubmittedAssignment", "SubmittedNotebook", "Grade", "Comment"):
             if model in self._inserts:
                 # With the NULLs named all rows are alike: one statement, not one for each run of equals.
                 rows_alike = insert(getattr(api, model)).execution_options(render_nulls=True)
-                session.execute(rows_alike, self._inserts[model])
+                self._session.execute(rows_alike, self._inserts[model])
         # One kind of row after another: SubmittedNotebook's penalty of a new student was inserted just now.
         for model, rows in self._updates.items():
-            session.execute(update(getattr(api, model)), rows)
+            self._session.execute(update(getattr(api, model)), rows)
+
+    def _write_rows_of_ours(self) -> None:
         for table, values, existed in self._replaced:
             if existed:
                 keys = [column == values[column.name] for column in table.primary_key]
-                session.execute(table.update().where(*keys), values)
+                self._session.execute(table.update().where(*keys), values)
         fresh = [values for _, values, existed in self._replaced if not existed]
         if fresh:
-            session.execute(self._replaced[0][0].insert(), fresh)
-        session.commit()
+            self._session.execute(self._replaced[0][0].insert(), fresh)
 
     def _put(self, model: str, notebook: str, cell: str, values: dict[str, Any], old: Any) -> None:
         if old is None:

@@ -23,7 +23,7 @@ from traitlets import Unicode, default
 
 from course_lib.course import CourseError, read_course
 from course_lib.grading import lateness
-from course_lib.grading.feedback_page import Mark, Marks, page
+from course_lib.grading.feedback_page import ItemMark, SubmissionMarks, page
 from course_lib.grading.gradebook import mark_of
 from course_lib.grading.intake import (
     Missing,
@@ -191,12 +191,12 @@ class FeedbackExporter(Exporter):
         ), resources
 
 
-def marks_of(gradebook: Any, problem_set: str, student: str) -> Marks:
+def marks_of(gradebook: Any, problem_set: str, student: str) -> SubmissionMarks:
     """The marks of a submission, in the order of the notebook, and the comments on it."""
     notebook = gradebook.find_submission_notebook(problem_set, problem_set, student)
-    items = {grade.name: Mark(mark_of(grade).final, float(grade.max_score)) for grade in notebook.grades}
+    items = {grade.name: ItemMark(mark_of(grade).final, float(grade.max_score)) for grade in notebook.grades}
     comments = {comment.name: comment.comment or "" for comment in notebook.comments}
-    return Marks(items, comments, float(notebook.late_submission_penalty or 0.0))
+    return SubmissionMarks(items, comments, float(notebook.late_submission_penalty or 0.0))
 
 
 def without_marks(where: dict[str, str], *, only_where_none: bool = False) -> None:

@@ -141,7 +141,7 @@ class Recorder:
         writing.finish()
         return entries
 
-    def nothing(self, students: Iterable[str], *, new: Iterable[str]) -> None:
+    def record_nothing(self, students: Iterable[str], *, new: Iterable[str]) -> None:
         """Zero for students of whom nothing was graded before, where nbgrader's own commands began a row for them.
 
         Those of `new` become students of the gradebook: formgrader lists them with 0 of all points, not 0 of 0.

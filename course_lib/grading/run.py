@@ -287,7 +287,7 @@ class _Run:
             one.student for one in batch if one.student in unknown and is_of_a_student(one, self.problem_set)
         ]
         if unknown:
-            self.recorder.nothing(unknown, new=new)
+            self.recorder.record_nothing(unknown, new=new)
         for student, (status, note) in refused.items():
             if student in unknown:
                 items = tuple(Item(name, 0.0, points, note) for name, points in self.items.items())

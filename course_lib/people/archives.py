@@ -56,10 +56,10 @@ def read_archive(path: Path, scratch: Path) -> Iterator[Member | Refused]:
     if not path.is_file():
         raise CourseError(f"There is no file {path}. Give the zip that the LMS gave.")
     paths = (scratch / str(number) for number in count())
-    room = _Room(max(MAX_TOTAL, MAX_RATIO * path.stat().st_size), MAX_MEMBERS, paths)
+    budget = _Budget(max(MAX_TOTAL, MAX_RATIO * path.stat().st_size), MAX_MEMBERS, paths)
     try:
         with path.open("rb") as file:
-            yield from _read(file, (), 1, room)
+            yield from _read(file, (), 1, budget)
     except _TooMuch as error:
         raise CourseError(f"The zip {error}. Look into it before you go on.") from error
     except _DAMAGE as error:
@@ -73,7 +73,7 @@ class _TooMuch(Exception):
 
 
 @dataclass
-class _Room:
+class _Budget:
     """How much may still be unpacked, and where to: a class's notebooks are more than a memory holds."""
 
     left: int
@@ -92,8 +92,8 @@ class _Room:
             raise _TooMuch("unpacks to far more than a class hands in")
 
 
-def _read(file: IO[bytes], above: tuple[str, ...], depth: int, room: _Room) -> Iterator[Member | Refused]:
-    _require_small_directory(file, room.members)
+def _read(file: IO[bytes], above: tuple[str, ...], depth: int, budget: _Budget) -> Iterator[Member | Refused]:
+    _require_small_directory(file, budget.members)
     with zipfile.ZipFile(file) as archive:
         for member in archive.infolist():
             name = _name(member)
@@ -108,24 +108,24 @@ def _read(file: IO[bytes], above: tuple[str, ...], depth: int, room: _Room) -> I
                 yield Member(parts, None, _time(member))
                 continue
             try:
-                content = _unpack(archive, member, room)
+                content = _unpack(archive, member, budget)
             except (*_DAMAGE, OSError) as error:
                 yield Refused(shown, f"it is damaged ({error})")
                 continue
             if len(content) > MAX_BYTES:
                 yield Refused(shown, f"it has more than {MAX_BYTES >> 20} MB")
             elif suffix == ".zip" and depth < MAX_DEPTH:
-                yield from _within(content, parts, depth, room, member)
+                yield from _within(content, parts, depth, budget, member)
             else:
-                yield Member(parts, room.keep(content) if suffix == ".ipynb" else None, _time(member))
+                yield Member(parts, budget.keep(content) if suffix == ".ipynb" else None, _time(member))
 
 
 def _within(
-    content: bytes, parts: tuple[str, ...], depth: int, room: _Room, member: zipfile.ZipInfo
+    content: bytes, parts: tuple[str, ...], depth: int, budget: _Budget, member: zipfile.ZipInfo
 ) -> Iterator[Member | Refused]:
     """What is in a zip within the zip, whose faults are its own; a damaged one stands for itself."""
-    own = _Room(min(MAX_COLLECTED, room.within), MAX_FILES, room.paths)
-    room.within -= own.left
+    own = _Budget(min(MAX_COLLECTED, budget.within), MAX_FILES, budget.paths)
+    budget.within -= own.left
     try:
         for found in _read(io.BytesIO(content), parts, depth + 1, own):
             # The times in it are those of whoever packed it, and say nothing of when it came.
@@ -135,7 +135,7 @@ def _within(
     except _DAMAGE:
         yield Member(parts, None, _time(member))
     finally:
-        room.within += max(own.left, 0)
+        budget.within += max(own.left, 0)
 
 
 def _require_small_directory(file: IO[bytes], most: int) -> None:
@@ -149,14 +149,14 @@ def _require_small_directory(file: IO[bytes], most: int) -> None:
     file.seek(0)
 
 
-def _unpack(archive: zipfile.ZipFile, member: zipfile.ZipInfo, room: _Room) -> bytes:
+def _unpack(archive: zipfile.ZipFile, member: zipfile.ZipInfo, budget: _Budget) -> bytes:
     """A member's bytes, a byte more than may be at most: what the header says of the size is not believed.
 
     Only what is stored or deflated comes in pieces: a few bytes of bzip2 or LZMA would be gigabytes at once.
     """
     with archive.open(member) as packed:
         content = packed.read(MAX_BYTES + 1)
-    room.take(len(content))
+    budget.take(len(content))
     return content
 
 
