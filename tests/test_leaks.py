@@ -66,6 +66,12 @@ def zipped(name: str, content: bytes, comment: bytes = b"") -> bytes:
     return buffer.getvalue()
 
 
+def packed_over_and_over(content: bytes, times: int) -> bytes:
+    for _ in range(times):
+        content = zipped("more.zip", content)
+    return content
+
+
 def tarred(name: str, content: bytes) -> bytes:
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
@@ -143,7 +149,8 @@ LEAKS: dict[str, tuple[str, bytes]] = {
     "in a cell's metadata": ("mini.ipynb", notebook(metadata={"nbgrader": {}, "answer": LINE})),
     "an output that was kept": ("mini.ipynb", notebook(outputs=[{"output_type": "stream", "text": ["3.0"]}])),
     "a count that was kept": ("mini.ipynb", notebook(execution_count=3)),
-    "an attachment": ("mini.ipynb", notebook(attachments={"a.txt": {"text/plain": B64.decode()}})),
+    "an attachment": ("mini.ipynb", notebook(attachments={"a.txt": {"text/plain": "anything"}})),
+    "metadata that no exercise has": ("mini.ipynb", notebook(metadata={"nbgrader": {}, "answer": "anything"})),
     "a lower-case marker": ("mini.ipynb", notebook(source=["### begin solution"])),
     "in the notebook's metadata": ("mini.ipynb", notebook().replace(b': {}, "nbf', b': {"x": "y"}, "nbf')),
     "escaped for HTML": ("a.html", html.escape('return [{"x": rng.normal(size=(3, 5)), "axis": 0}]').encode()),
@@ -181,6 +188,7 @@ LEAKS: dict[str, tuple[str, bytes]] = {
     "compiled code": ("__pycache__/a.cpython-311.pyc", b""),
     "history": (".git/HEAD", b"ref"),
     "a bank in a zip": ("kit.zip", zipped("solutions/ps1/a", b"")),
+    "what is packed over and over": ("kit.zip", packed_over_and_over(b"anything", 12)),
     "what nobody can open": ("kit.zip", zipped("a.txt", b"x" * 99)[:60]),
     "the secret": ("a.bin", b"\0\1" + SECRET),
     "half of the secret": ("a.bin", SECRET[16:]),
