@@ -40,6 +40,7 @@ def namespace_of(**arrays: Array) -> Any:
 
 
 def require_one_device(**arrays: Array) -> None:
+    """ValueError, by the names that were given, for arrays on two devices."""
     if len({array.device for array in arrays.values()}) > 1:
         came = ", ".join(f"{name} is on {array.device}" for name, array in arrays.items())
         raise ValueError(f"{_listed(arrays)} must be on one device: {came}")
@@ -131,6 +132,7 @@ def require_broadcast(name: str, array: Array, axes: str, target: Array) -> None
 
 
 def require_flags(**flags: object) -> None:
+    """ValueError for what is no truth value: a mask, say, that stands where `causal` should."""
     for name, flag in flags.items():
         if not isinstance(flag, (bool, np.bool_)):
             raise ValueError(f"{name} must be True or False: it is {_described(flag)}")
@@ -179,6 +181,7 @@ def shapes(**arrays: Array) -> str:
 
 
 def shape(array: Array) -> tuple[int, ...]:
+    """The shape as a plain tuple, as which NumPy and Torch write it alike."""
     return tuple(array.shape)
 
 

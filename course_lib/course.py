@@ -69,6 +69,7 @@ class Course:
 
     @property
     def problem_sets(self) -> list[str]:
+        """The names of all that have a bank, in order."""
         return sorted(tasks.parent.name for tasks in self.solutions.glob("*/tasks.py"))
 
     def address(self, language: str) -> str:

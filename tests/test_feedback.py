@@ -235,6 +235,7 @@ def test_page_says_marks_comments_and_what_waits() -> None:
     late = Seen(shown(marks=SubmissionMarks(MARKS.items, {}, late_penalty=0.5), language="ko")).text
     assert re.search(r"늦게 낸 데 대한 감점\s*−0.5", late)
     assert re.search(r"합계\s*1.5 / 5", late)
+    assert SubmissionMarks(MARKS.items, {}, late_penalty=99.0).score == 0.0
 
 
 # A class

@@ -143,6 +143,22 @@ def test_times_are_read_as_nbgrader_reads_them(
     assert marks(tmp_path / "w")["student-001"]["time"] == expected
 
 
+def test_rows_that_nobody_has_graded_are_no_marks_from_before(
+    course: Course, tmp_path: Path, inline: None
+) -> None:
+    """As nbgrader's own commands leave them where they end too early."""
+    from nbgrader.api import Gradebook
+
+    hand_in(course, tmp_path / "in", "student-001").write_bytes(b"{")
+    grade(course, "mini", tmp_path / "in", course.root)
+    with Gradebook(f"sqlite:///{course.root / 'gradebook.db'}") as gradebook:
+        gradebook.update_or_create_submission("mini", "student-001")
+    for _ in range(2):
+        [student] = grade(course, "mini", tmp_path / "in", course.root).students
+        assert (student.status, student.score) == ("unreadable", 0.0)
+        assert "handed in before" not in student.note
+
+
 def test_a_gradebook_of_db_url_is_used(course: Course, tmp_path: Path, inline: None) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()

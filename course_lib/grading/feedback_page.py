@@ -63,10 +63,12 @@ class SubmissionMarks:
 
     @property
     def score(self) -> float:
-        return sum(mark.score or 0.0 for mark in self.items.values()) - self.late_penalty
+        """The points so far, after what lateness cost; as in exports and formgrader never below 0."""
+        return max(0.0, sum(mark.score or 0.0 for mark in self.items.values()) - self.late_penalty)
 
     @property
     def points(self) -> float:
+        """The points that all items have."""
         return sum(mark.points for mark in self.items.values())
 
 

@@ -22,6 +22,7 @@ class Marks:
 
     @property
     def waits(self) -> bool:
+        """Whether a person has still something to mark."""
         return None in self.items.values()
 
     @property
@@ -45,6 +46,7 @@ class ClassMarks:
 
     @property
     def most(self) -> float:
+        """The points that all items have."""
         return sum(self.points.values())
 
 

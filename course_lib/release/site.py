@@ -54,18 +54,22 @@ class Edition:
 
     @property
     def settings(self) -> tuple[Path, Path]:
+        """Jupyter Book's two files: what a build is like, and the order of the pages."""
         return self.source / "_config.yml", self.source / "_toc.yml"
 
     @property
     def doctrees(self) -> Path:
+        """Where Sphinx keeps the pages that it has read."""
         return self.build / ".doctrees" / self.language
 
     @property
     def cache(self) -> Path:
+        """Where the outputs of cells are kept from build to build."""
         return self.build / ".jupyter_cache" / self.language
 
     @property
     def executed(self) -> Path:
+        """Where MyST-NB runs cells and puts down what failed."""
         return self.build / "jupyter_execute" / self.language
 
     @property
