@@ -33,6 +33,7 @@ def formulas(at: dict[str, Any]) -> list[str]:
         f"v_{hidden}",
         nothing,
         no_weight,
+        no_weight,
         row_sum,
         row_sum,
         no_weight,
