@@ -300,13 +300,13 @@ def test_online_softmax_ends_at_the_whole_sum() -> None:
 def test_causal_blocks_leave_out_those_above_the_diagonal() -> None:
     (axes,) = plots.causal_blocks(14, block_q=4, block_k=3).axes
     causal = np.tril(np.ones((14, 14), dtype=bool))
-    kinds = {None: [], "...": [], "////": []}  # type: dict[str | None, list[Any]]
+    kinds = {None: [], "--": [], "////": []}  # type: dict[str | None, list[Any]]
     for patch in axes.patches:
         left, top = patch.get_xy()  # type: ignore[attr-defined]
         right, bottom = left + patch.get_width(), top + patch.get_height()  # type: ignore[attr-defined]
         kinds[patch.get_hatch()].append(causal[top:bottom, left:right])
     assert all(block.all() for block in kinds[None])
-    assert all(block.any() and not block.all() for block in kinds["..."])
+    assert all(block.any() and not block.all() for block in kinds["--"])
     assert not any(block.any() for block in kinds["////"])
     assert sum(block.size for blocks in kinds.values() for block in blocks) == causal.size
 

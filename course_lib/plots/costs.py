@@ -129,7 +129,7 @@ def causal_blocks(n: int, *, block_q: int, block_k: int, language: str = "ko") -
     axes = figure.add_subplot(aspect="equal", xlim=(0, n), ylim=(n, 0))
     looks: dict[str, Any] = {
         "whole": {"facecolor": SCORE_TINT, "edgecolor": FAINT},
-        "cut": {"facecolor": "#f2f2f2", "edgecolor": FAINT, "hatch": "..."},
+        "cut": {"facecolor": "#f2f2f2", "edgecolor": FAINT, "hatch": "--"},
         "left out": {"facecolor": PAPER, "edgecolor": FAINT, "hatch": MASK_HATCH},
     }
     for left, top, width, height in _blocks(n, block_q, block_k):

@@ -16,7 +16,7 @@ from matplotlib import font_manager
 from matplotlib.figure import Figure
 
 # One hatch a Key, for bars that belong to several Keys.
-KEY_HATCHES = ("", "///", "...", "\\\\\\", "xxx", "++", "ooo", "---")
+KEY_HATCHES = ("", "///", "xxx", "\\\\\\", "++", "---", "...", "ooo")
 INK, FAINT, PAPER = "#1f2430", "#6a7080", "#ffffff"
 # Lines and bars that are compared and have no role; `--series-0` and so on in the book's style sheet. Told from each
 # other by every kind of colour vision, and from the roles; a marker, dash or label says the same without colour.
