@@ -351,6 +351,16 @@ def test_search_leads_what_readers_type_to_its_section(browser: Browser, site: s
     page.close()
 
 
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_section_that_a_check_names_is_in_the_built_book(site: str, language: str) -> None:
+    banks = [path.read_text(encoding="utf-8") for path in (ROOT / "solutions").glob("*/tasks.py")]
+    pointers = set(re.findall(r'\bsee="([^"#]+)#([^"]+)"', "".join(banks)))
+    assert len(pointers) > 20
+    for name, label in pointers:
+        html = (HTML / chapter(name.removesuffix(".html"), language)).read_text(encoding="utf-8")
+        assert html.count(f'id="{label}"') == 1, (name, label)
+
+
 @cache
 def _shows(site: str, language: str, place: str, label: str) -> bool:
     """Whether the place is the section of that label: its own id, or one of the same section."""
