@@ -115,6 +115,13 @@ def test_judge_names_no_mistake_by_an_error_where_what_it_would_earn_is_an_error
     assert judge(task, fails).mistakes == []
 
 
+def test_judge_names_no_mistake_by_nan_alone_where_more_parts_have_wrong_numbers():
+    """A sum over the wrong axis is 0 here and there, too: that no maximum was subtracted is not what it shows."""
+    task = three_parts(overflows=lambda x: np.full_like(x, np.nan) if x[0, 0] == 3 else 2 * x)
+    assert judge(task, lambda x: np.full_like(x, np.nan) if x[0, 0] == 3 else 2 * x).mistakes == ["overflows"]
+    assert judge(task, lambda x: np.full_like(x, np.nan) if x[0, 0] == 3 else 7 * x).mistakes == []
+
+
 def test_judge_names_no_mistake_that_another_part_contradicts():
     """Where plus is 1, it is three times by chance; where it is not, it is something else."""
     assert judge(TASK, lambda x, plus=0: 3 * x + 1 if plus else 5 * x).mistakes == []

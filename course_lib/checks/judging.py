@@ -128,24 +128,28 @@ def _weight(task: TaskCases, mistake: str, pairs: list[tuple[Case, Outcome]]) ->
     """How much the cases speak for a mistake that explains a part: parts lost by it, less those lost otherwise.
 
     Errors, NaN and 0 come of many causes: where nothing else agrees, each part that it would lose and that is right
-    speaks against it, and so does each that it would earn and that ends in an error. Of several that explain them
-    alike, the one that would show in the fewest right cases wins.
+    speaks against it, and so does each that it would earn and that ends in an error; by NaN and 0 alone, each that it
+    would earn and that is lost. Of several that explain them alike, the one that would show in the fewest right cases
+    wins.
     """
     fit: dict[str, bool] = {}
+    elsewhere: dict[bool, list[str]] = {True: [], False: []}  # parts lost otherwise: by errors, by values
     spared: list[str] = []
-    broken: list[str] = []
-    telling = False
+    telling = by_errors = False
     for case, outcome in pairs:
         expected = case.mistakes[mistake]
         if _agree(task, case.right, expected):
-            broken += [case.part] * bool(outcome.error)
+            if not _agree(task, case.right, outcome):
+                elsewhere[bool(outcome.error)].append(case.part)
         elif _agree(task, case.right, outcome):
             spared.append(case.part)
         else:
             fits = _agree(task, expected, outcome)
             fit[case.part] = fit.get(case.part, False) or fits
             telling = telling or (fits and _has_wrong_numbers(task, case.right, outcome))
-    against = 0 if telling else len({*spared, *broken} - fit.keys())
+            by_errors = by_errors or (fits and bool(outcome.error))
+    others = {*spared, *elsewhere[True], *([] if by_errors else elsewhere[False])}
+    against = 0 if telling else len(others - fit.keys())
     return sum(1 if fits else -1 for fits in fit.values()) - against - len(spared) / (len(pairs) + 1) / 4
 
 

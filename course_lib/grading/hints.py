@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from course_lib.checks import Text
 
+ALL_AXES_REVERSED = Text(
+    ".T는 batch 축까지 뒤집습니다. 마지막 두 축만 바꾸세요 (np.swapaxes).",
+    ".T reverses the batch axes as well. Swap the last two only (np.swapaxes).",
+)
 AXIS_LOST = Text(
     "두 배열의 축이 어긋납니다. 최댓값, 합, 평균을 구한 축이 사라졌다면 keepdims=True를 주어 크기 1인 축으로 남기고, "
     "@ 자리에 * 를 쓰지 않았는지 보세요.",
@@ -101,6 +105,12 @@ NOT_THE_MAXIMUM_SUBTRACTED = Text(
     "row의 최댓값이 아닌 수(첫 logit이나 평균)를 뺐습니다. 한 row 안의 차이가 크면 exp가 넘칩니다. 최댓값을 빼세요.",
     "Something else than the row's maximum is subtracted (its first logit, or the mean). Where a row spreads far, exp "
     "overflows: subtract the maximum.",
+)
+ONE_MAXIMUM_FOR_ALL = Text(
+    "최댓값 하나를 모든 row에서 뺐습니다. 그보다 훨씬 작은 row에서는 exp가 모두 0이 되어 0 / 0이 남습니다. row마다 "
+    "자기 최댓값을 빼세요: max(axis=-1, keepdims=True).",
+    "One maximum is subtracted from all rows. In a row far below it, every exp vanishes, and 0 / 0 is left. Subtract "
+    "each row's own: max(axis=-1, keepdims=True).",
 )
 OUTPUT_TRANSPOSED = Text(
     "output이 뒤집혔습니다. Query마다 한 row, shape는 (n_q, d_v)입니다.",

@@ -1,5 +1,6 @@
 """Problem set 5, Attention and FFN: the bank of its tasks."""
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -7,12 +8,14 @@ import numpy as np
 from course_lib.checks import Text
 from course_lib.grading.bank import Bank, Mistake, Part, Task, Written, everywhere, variant
 from course_lib.grading.hints import (
+    ALL_AXES_REVERSED,
     AXIS_LOST,
     COMPARED_AS_A_WHOLE,
     DIVIDED_BY_D_K,
     EXPONENTIAL_OVERFLOWS,
     HALF_PRECISION,
     NOT_SCALED,
+    ONE_MAXIMUM_FOR_ALL,
     SCALED_BY_D_V,
     SOFTMAX_OVER_QUERIES,
     TRUTH_OF_AN_ARRAY,
@@ -62,7 +65,10 @@ def draw_given_widths(rng):
 def draw_gated_layer(rng):
     # With 8/3 of d_model, 56, three matrices would be as large as the two of the default.
     d_ff = int(rng.choice([53, 59, 61]))
-    return [{"n": random_lengths(rng, (3,)), "d_model": 21, "heads": 3, "d_ff": d_ff, "gated": True}]
+    return [
+        {"n": random_lengths(rng, (3,)), "d_model": 21, "heads": 3, "d_ff": d_ff, "gated": True},
+        {"n": random_lengths(rng, (2,)), "d_model": 35, "heads": 5, "gated": True},
+    ]
 
 
 def draw_large_layer(rng):
@@ -300,7 +306,7 @@ LAYER_COST = Task(
             everywhere(COST_PARTS),
         ),
         Mistake(
-            variant(layer_cost, "lengths_added_up", ("    counts =", "    n = n.sum()\n    counts =")),
+            variant(layer_cost, "lengths_added_up", ("    products =", "    n = n.sum()\n    products =")),
             Text(
                 "길이들을 더해 한 값으로 만들었습니다. n의 원소마다 한 줄, shape는 (..., 4)입니다.",
                 "The lengths are added up. Each entry of n has its own line of counts: (..., 4).",
@@ -357,6 +363,57 @@ LAYER_COST = Task(
             SHAPES_APART,
             everywhere(COST_PARTS),
         ),
+        Mistake(
+            variant(
+                layer_cost,
+                "stacked_in_front",
+                ("np.broadcast_arrays(*counts), axis=-1", "np.broadcast_arrays(*counts)"),
+            ),
+            Text(
+                "네 개수를 첫 축에 쌓았습니다. 마지막 축에 쌓아 (..., 4)로 만드세요: axis=-1.",
+                "The four counts are stacked along the first axis. Stack them along the last, axis=-1: (..., 4).",
+            ),
+            everywhere(COST_PARTS),
+        ),
+        Mistake(
+            variant(
+                layer_cost,
+                "parameters_before_flops",
+                (
+                    "(attention, 2 * n * attention + products, feed_forward, 2 * n * feed_forward)",
+                    "(attention, feed_forward, 2 * n * attention + products, 2 * n * feed_forward)",
+                ),
+            ),
+            Text(
+                "순서가 다릅니다. Attention의 parameters와 FLOPs가 먼저, FFN의 parameters와 FLOPs가 다음입니다.",
+                "The order differs: parameters and FLOPs of Attention come first, then parameters and FLOPs of the FFN.",
+            ),
+            everywhere(COST_PARTS),
+        ),
+        Mistake(
+            variant(
+                layer_cost,
+                "projections_as_wide_as_the_model",
+                ("2 * d_model * (heads + kv_heads) * d_k", "2 * d_model * (d_model + kv_heads * d_k)"),
+            ),
+            Text(
+                "W_Q와 W_O를 d_model × d_model로 세었습니다. 폭은 heads · d_k이고, 주어진 d_k에서는 d_model이 아닙니다.",
+                "W_Q and W_O count as d_model × d_model. They are heads · d_k wide, which is not d_model for a given d_k.",
+            ),
+            frozenset({"widths"}),
+        ),
+        Mistake(
+            variant(
+                layer_cost,
+                "narrower_with_a_gate",
+                ("4 * d_model if d_ff", "(8 * d_model // 3 if gated else 4 * d_model) if d_ff"),
+            ),
+            Text(
+                "gated=True일 때 d_ff를 8/3 · d_model로 줄였습니다. 그렇게 만드는 모델이 많지만, 이 과제의 기본값은 늘 4 · d_model입니다.",
+                "With gated=True, d_ff became 8/3 · d_model. Many models are built so, but the default of this task is 4 · d_model throughout.",
+            ),
+            frozenset({"gated"}),
+        ),
     ),
     right_answers=(cost_of_matrices, cost_in_float64, cost_in_lists, cost_in_torch),
 )
@@ -387,7 +444,7 @@ def draw_vanilla_ratio(rng):
 def draw_shared_ratio(rng):
     width = int(rng.choice([7, 11, 13]))
     d_ff = rng.integers(12 * width + 1, 40 * width, 3)
-    return [{"d_ff": d_ff, "d_model": 6 * width, "heads": 6, "kv_heads": int(rng.choice([1, 2]))}]
+    return [{"d_ff": d_ff, "d_model": 6 * width, "heads": 6, "kv_heads": int(rng.choice([2, 3]))}]
 
 
 def draw_wide_heads(rng):
@@ -398,14 +455,21 @@ def draw_wide_heads(rng):
 
 def draw_gated_ratio(rng):
     width = int(rng.choice([7, 11, 13]))
-    d_ff = 2 * rng.integers(6 * width, 15 * width, 3) + 1
+    # One FFN is narrower than 2 · d_model, where two matrices would cost less than the projections.
+    halves = np.concatenate([rng.integers(3 * width, 4 * width, 1), rng.integers(6 * width, 15 * width, 2)])
+    d_ff = 2 * rng.permutation(halves) + 1
     return [{"d_ff": d_ff, "d_model": 4 * width, "heads": 4, "gated": True}]
 
 
 def draw_no_length(rng):
     width = int(rng.choice([7, 11, 13]))
     d_ff = rng.permutation(np.array([4 * width, 6 * width, 20 * width]) + rng.integers(1, width, 3))
-    return [{"d_ff": d_ff, "d_model": 5 * width, "heads": 5}]
+    # With heads as wide as 33 together, an FFN of more than 2 · d_model = 34 still costs less than the projections.
+    wide = rng.permutation([int(rng.integers(36, 50)), int(rng.integers(50, 66)), 99])
+    return [
+        {"d_ff": d_ff, "d_model": 5 * width, "heads": 5},
+        {"d_ff": wide, "d_model": 17, "heads": 3, "d_k": 11},
+    ]
 
 
 RATIO_PARTS = (
@@ -551,7 +615,7 @@ BREAK_EVEN = Task(
                 "주어진 d_k를 쓰지 않았습니다.",
                 "The given d_k is not used.",
             ),
-            frozenset({"widths"}),
+            frozenset({"widths", "none"}),
         ),
         Mistake(
             variant(break_even, "products_at_model_width", ("(2 * heads * d_k)", "(2 * d_model)")),
@@ -559,7 +623,7 @@ BREAK_EVEN = Task(
                 "n² 항의 폭으로 d_model을 썼습니다. QKᵀ와 AV의 폭은 heads · d_k입니다.",
                 "The n² term is taken d_model wide. QKᵀ and AV are heads · d_k wide.",
             ),
-            frozenset({"widths"}),
+            frozenset({"widths", "none"}),
         ),
         Mistake(
             variant(break_even, "gate_left_out", ("(3 if gated else 2)", "2")),
@@ -651,6 +715,64 @@ BREAK_EVEN = Task(
             ),
             frozenset({"widths", "gated"}),
         ),
+        Mistake(
+            variant(
+                break_even,
+                "rounded_up",
+                (
+                    "np.maximum((feed_forward - projections) / (2 * heads * d_k), 0.0)",
+                    "np.ceil(np.maximum((feed_forward - projections) / (2 * heads * d_k), 0.0))",
+                ),
+            ),
+            Text(
+                "정수로 올림했습니다. 두 식이 같아지는 지점 자체를 실수로 돌려주세요.",
+                "The length is rounded up. Return the very point at which the two are equal, a real number.",
+            ),
+            frozenset({"widths", "gated"}),
+        ),
+        Mistake(
+            variant(
+                break_even,
+                "infinite_where_there_is_none",
+                (
+                    "np.maximum((feed_forward - projections) / (2 * heads * d_k), 0.0)",
+                    "np.where(feed_forward < projections, np.inf, (feed_forward - projections) / (2 * heads * d_k))",
+                ),
+            ),
+            Text(
+                "그런 길이가 없는 자리에 ∞를 두었습니다. 그런 자리에는 0을 둡니다.",
+                "∞ stands where there is no such length. The task wants 0.",
+            ),
+            frozenset({"none"}),
+        ),
+        Mistake(
+            variant(
+                break_even,
+                "sides_exchanged",
+                ("(feed_forward - projections)", "(projections - feed_forward)"),
+            ),
+            Text(
+                "부호가 반대입니다. FFN의 FLOPs에서 projection의 FLOPs를 뺀 나머지가 n² 항과 같아야 합니다.",
+                "The sign is wrong. What is left of the FFN's FLOPs without the projections' has to equal the n² term.",
+            ),
+            everywhere(RATIO_PARTS),
+        ),
+        Mistake(
+            variant(break_even, "products_of_a_single_head", ("(2 * heads * d_k)", "(2 * d_k)")),
+            Text(
+                "n² 항을 head 하나만 세었습니다. heads 개가 모두 QKᵀ와 AV를 계산합니다.",
+                "The n² term counts a single head. All heads compute QKᵀ and AV.",
+            ),
+            everywhere(RATIO_PARTS),
+        ),
+        Mistake(
+            variant(break_even, "heads_as_wide_as_the_model", ("d_model // heads if", "d_model if")),
+            Text(
+                "head마다 폭을 d_model로 잡았습니다. d_k가 없으면 폭을 나누어 d_model / heads씩 갖습니다.",
+                "Each head has the whole width d_model here. Where d_k is not given, heads share it: d_model / heads each.",
+            ),
+            everywhere(RATIO_PARTS) - {"widths"},
+        ),
     ),
     right_answers=(
         break_even_by_bisection,
@@ -697,13 +819,17 @@ def draw_latent_caches(rng):
 def draw_windows(rng):
     lengths = np.concatenate([rng.integers(5, 11, 2), rng.integers(17, 29, 3)])
     sizes = {"layers": 3, "heads": 5, "d_k": 7, "window": int(rng.choice([11, 13]))}
-    return [{"lengths": rng.permutation(lengths), **sizes}]
+    return [
+        {"lengths": rng.permutation(lengths), **sizes},
+        {"lengths": rng.permutation(lengths), **sizes, "d_c": 17, "d_rope": 3},
+    ]
 
 
 def draw_real_caches(rng):
-    # 2 bytes a number is the default; one byte is how caches are kept to save room.
-    lengths = 2 * rng.integers(8192, 16384, 3) + 1
-    sizes = {"layers": 32, "heads": 32, "d_k": 128, "kv_heads": 8}
+    # 2 bytes a number is the default; one byte is how caches are kept to save room. The sum of the lengths is odd, and
+    # 63 times that no whole number of float32.
+    lengths = 2 * rng.integers(45000, 65536, 3) + 1
+    sizes = {"layers": 126, "heads": 128, "d_k": 128, "kv_heads": 8}
     return [{"lengths": lengths, **sizes, "itemsize": 1}, {"lengths": lengths, **sizes, "itemsize": 4}]
 
 
@@ -827,7 +953,7 @@ CACHE_BYTES = Task(
                 "MLA의 압축된 vector를 head마다 세었습니다. 모든 head가 하나를 나누어 씁니다.",
                 "The compressed vector of MLA is counted once a head. All heads share one.",
             ),
-            frozenset({"mla"}),
+            frozenset({"mla", "window"}),
         ),
         Mistake(
             variant(cache_bytes, "latent_twice", ("else d_c + d_rope", "else 2 * d_c + d_rope")),
@@ -835,7 +961,7 @@ CACHE_BYTES = Task(
                 "압축된 vector를 K와 V로 두 번 세었습니다. 둘 다 같은 d_c 개에서 되살립니다.",
                 "The compressed vector is counted for K and for V. Both are restored from the same d_c numbers.",
             ),
-            frozenset({"mla"}),
+            frozenset({"mla", "window"}),
         ),
         Mistake(
             variant(cache_bytes, "rotary_part_forgotten", ("else d_c + d_rope", "else d_c")),
@@ -843,7 +969,7 @@ CACHE_BYTES = Task(
                 "rotary Key의 d_rope 개가 빠졌습니다. 위치에 따라 도는 부분은 압축하지 않고 따로 남깁니다.",
                 "The d_rope numbers of the rotary Key are missing. What turns with the position is kept beside.",
             ),
-            frozenset({"mla"}),
+            frozenset({"mla", "window"}),
         ),
         Mistake(
             variant(cache_bytes, "rotary_part_per_head", ("else d_c + d_rope", "else d_c + heads * d_rope")),
@@ -851,7 +977,7 @@ CACHE_BYTES = Task(
                 "rotary Key를 head마다 세었습니다. MLA에서는 모든 head가 하나를 나누어 씁니다.",
                 "The rotary Key is counted once a head. In MLA all heads share one.",
             ),
-            frozenset({"mla"}),
+            frozenset({"mla", "window"}),
         ),
         Mistake(
             variant(
@@ -863,7 +989,7 @@ CACHE_BYTES = Task(
                 "d_c를 쓰지 않았습니다. d_c가 주어지면 K와 V 대신 압축된 vector를 남깁니다.",
                 "d_c is not used. Where it is given, a compressed vector is kept instead of K and V.",
             ),
-            frozenset({"mla"}),
+            frozenset({"mla", "window"}),
         ),
         Mistake(
             variant(
@@ -973,6 +1099,54 @@ CACHE_BYTES = Task(
             COMPARED_AS_A_WHOLE,
             frozenset({"window"}),
         ),
+        Mistake(
+            variant(cache_bytes, "itemsize_not_used", ("numbers * itemsize", "numbers")),
+            Text(
+                "수의 개수를 세었을 뿐입니다. bytes는 거기에 itemsize를 곱한 것입니다.",
+                "These are numbers, not bytes: multiply by itemsize.",
+            ),
+            everywhere(CACHE_PARTS),
+        ),
+        Mistake(
+            variant(
+                cache_bytes, "latent_for_keys_and_values", ("else d_c + d_rope", "else 2 * (d_c + d_rope)")
+            ),
+            Text(
+                "MLA에서도 Key와 Value를 따로 세었습니다. 압축된 vector와 rotary Key가 하나씩 남을 뿐입니다.",
+                "For MLA, too, Keys and Values are counted apart. One compressed vector and one rotary Key are all that is kept.",
+            ),
+            frozenset({"mla", "window"}),
+        ),
+        Mistake(
+            variant(
+                cache_bytes,
+                "window_of_keys_and_values_alone",
+                ("lengths if window is None else", "lengths if window is None or d_c is not None else"),
+            ),
+            Text(
+                "MLA에서는 window를 쓰지 않았습니다. 무엇을 남기든 마지막 window 개의 tokens만 남깁니다.",
+                "The window is not used for MLA. Whatever is kept, it is kept for the last window tokens only.",
+            ),
+            frozenset({"window"}),
+        ),
+        Mistake(
+            variant(cache_bytes, "first_axis_summed", ("kept.sum(axis=-1)", "sum(kept)")),
+            Text(
+                "첫 축을 더했습니다 (Python의 sum이나 axis=0). batch는 마지막 축입니다: axis=-1.",
+                "The first axis is summed (Python's sum, or axis=0). The batch is the last one: axis=-1.",
+            ),
+            frozenset({"mha"}),
+        ),
+        Mistake(
+            variant(
+                cache_bytes, "bytes_in_float32", ("kept.sum(axis=-1)", "kept.sum(axis=-1).astype(np.float32)")
+            ),
+            Text(
+                "float32는 2²⁴ 까지의 정수만 정확합니다. bytes는 정수로 세세요.",
+                "float32 holds whole numbers exactly up to 2²⁴ only. Count bytes in integers.",
+            ),
+            frozenset({"sizes"}),
+        ),
     ),
     right_answers=(cache_by_loops, cache_of_arrays, cache_by_einsum, cache_in_torch),
 )
@@ -1007,16 +1181,23 @@ def draw_token_batches(rng):
 
 
 def draw_betas(rng):
-    return [{**random_swiglu(rng, (5, 3)), "beta": beta} for beta in (1.702, 0.0)]
+    # In the last, gates are large and the sigmoid of beta times a gate is neither 0 nor 1.
+    cases = [{**random_swiglu(rng, (5, 3)), "beta": beta} for beta in (1.702, 0.0)]
+    return [*cases, {**large_gates(rng), "beta": 1e-5}]
 
 
-def draw_saturated_gates(rng):
+def large_gates(rng):
     # Whole numbers of one sign: no digit is lost where nothing overflows.
     inputs = {
         name: rng.integers(1, 4, value.shape) * 1.0 for name, value in random_swiglu(rng, (5, 3)).items()
     }
     inputs["w_gate"] *= 1e4 * rng.permutation([-1.0, 1.0] * 5 + [1.0])
-    return [inputs]
+    return inputs
+
+
+def draw_saturated_gates(rng):
+    inputs = large_gates(rng)
+    return [inputs, {**inputs, "w_gate": -abs(inputs["w_gate"])}]  # then nothing passes
 
 
 SWIGLU_PARTS = (
@@ -1029,6 +1210,18 @@ SWIGLU_PARTS = (
 
 def half_precision_swiglu(x, w_gate, w_up, w_down, beta=1.0):
     return swiglu(*(array.astype(np.float16) for array in (x, w_gate, w_up, w_down)), beta)
+
+
+def gelu_of_the_normal_distribution(x, w_gate, w_up, w_down, beta=1.0):
+    gate = x @ w_gate
+    below = 0.5 * (1 + np.vectorize(math.erf)(gate / math.sqrt(2)))
+    return (gate * below * (x @ w_up)) @ w_down
+
+
+GELU_FOR_SWISH = Text(
+    "GELU를 gate로 썼습니다 (GEGLU). Swish(a) = a · sigmoid(βa)입니다.",
+    "The gate is a GELU (GEGLU). Swish(a) is a · sigmoid(βa).",
+)
 
 
 def swiglu_by_loops(x, w_gate, w_up, w_down, beta=1.0):
@@ -1237,6 +1430,38 @@ SWIGLU = Task(
             HALF_PRECISION,
             everywhere(SWIGLU_PARTS),
         ),
+        Mistake(
+            variant(
+                swiglu,
+                "nan_replaced_by_zero",
+                (
+                    "np.exp(-np.logaddexp(0.0, -beta * gate))",
+                    "np.nan_to_num(np.exp(beta * gate) / (1 + np.exp(beta * gate)))",
+                ),
+            ),
+            Text(
+                "∞ / ∞ = NaN을 0으로 바꾸었습니다. 큰 gate는 막히지 않고 그대로 지나가야 합니다. 1 / (1 + e^(−a))로 쓰세요.",
+                "∞ / ∞ = NaN is replaced by 0, but a large gate passes whole. Write 1 / (1 + e^(−a)).",
+            ),
+            frozenset({"saturated"}),
+        ),
+        Mistake(
+            variant(
+                swiglu,
+                "gelu_gate",
+                (
+                    "gate * passing *",
+                    "0.5 * gate * (1 + np.tanh(np.sqrt(2 / np.pi) * (gate + 0.044715 * gate**3))) *",
+                ),
+            ),
+            GELU_FOR_SWISH,
+            frozenset({"tokens", "batches", "beta"}),
+        ),
+        Mistake(
+            gelu_of_the_normal_distribution,
+            GELU_FOR_SWISH,
+            frozenset({"tokens", "batches", "beta"}),
+        ),
     ),
     right_answers=(
         swiglu_by_loops,
@@ -1301,7 +1526,19 @@ def draw_tied_experts(rng):
     return [
         routed(random_experts(rng, (5, 3)), rng, ranks),
         routed(random_experts(rng, (5, 3)), rng, 0.0 * ranks),
+        many_experts(rng),
     ]
+
+
+def many_experts(rng):
+    """Of 37 experts, five are the best for each of 17 tokens: a sort that is not stable exchanges some of them."""
+    logits = rng.permuted(np.tile(np.arange(37) < 5, (19, 1)), axis=1) / 8
+    weights = {"w_up": (37, 19, 3), "w_down": (37, 3, 2)}
+    return {
+        "x": np.eye(17, 19),
+        "w_router": logits,
+        **{name: rng.integers(1, 9, shape) * 1.0 for name, shape in weights.items()},
+    }
 
 
 def draw_broken_experts(rng):
@@ -1320,7 +1557,7 @@ def draw_decided_router(rng):
     ranks = 1e4 * (rng.permutation(7) - 3.0)
     return [
         routed(random_experts(rng, (5, 3)), rng, ranks),
-        routed(random_experts(rng, (5, 3)), rng, ranks - 4e4),
+        routed(random_experts(rng, (5, 3)), rng, ranks[::-1] - 4e4),
     ]
 
 
@@ -1422,6 +1659,15 @@ def experts_in_torch(x, w_router, w_up, w_down, top_k=2):
     hidden = torch.einsum("...d,...kdf->...kf", x, w_up[order]).relu()
     return torch.einsum("...k,...kf,...kfo->...o", gates, hidden, w_down[order])
 
+
+SOFTMAX_OVER_TOKENS = Text(
+    "Softmax가 tokens 축을 따라 계산되었습니다. 한 token의 비중을 experts 사이에 나눕니다 (axis=-1).",
+    "Softmax runs over the tokens here. One token's weight is shared among its experts: axis=-1.",
+)
+SIGMOID_FOR_SOFTMAX = Text(
+    "gate를 sigmoid로 구했습니다. 고른 logits의 Softmax를 구하세요.",
+    "The gates are sigmoids. Take the Softmax of the chosen logits.",
+)
 
 MIXTURE_OF_EXPERTS = Task(
     name="mixture_of_experts",
@@ -1578,7 +1824,7 @@ MIXTURE_OF_EXPERTS = Task(
                 "첫 token의 선택을 모든 token이 따랐습니다. token마다 자기 experts를 고릅니다.",
                 "All tokens follow the first one's choice. Each token chooses for itself.",
             ),
-            frozenset({"tokens", "batches", "top_k", "broken"}),
+            frozenset({"tokens", "batches", "top_k", "ties", "broken"}),
         ),
         Mistake(
             variant(
@@ -1587,10 +1833,44 @@ MIXTURE_OF_EXPERTS = Task(
                 ("kept.max(axis=-1", "kept.max(axis=-2"),
                 ("gates.sum(axis=-1", "gates.sum(axis=-2"),
             ),
-            Text(
-                "Softmax가 tokens 축을 따라 계산되었습니다. 한 token의 비중을 experts 사이에 나눕니다 (axis=-1).",
-                "Softmax runs over the tokens here. One token's weight is shared among its experts: axis=-1.",
+            SOFTMAX_OVER_TOKENS,
+            everywhere(EXPERT_PARTS),
+        ),
+        Mistake(
+            variant(
+                mixture_of_experts, "gates_summed_over_tokens", ("gates.sum(axis=-1", "gates.sum(axis=-2")
             ),
+            SOFTMAX_OVER_TOKENS,
+            everywhere(EXPERT_PARTS),
+        ),
+        Mistake(
+            variant(
+                mixture_of_experts,
+                "all_logits_over_tokens",
+                (
+                    "    gates = np.exp(kept - kept.max(axis=-1, keepdims=True))\n"
+                    "    gates = gates / gates.sum(axis=-1, keepdims=True)\n",
+                    "    gates = np.exp(logits - logits.max(axis=-2, keepdims=True))\n"
+                    "    gates = gates / gates.sum(axis=-2, keepdims=True)\n"
+                    "    gates = np.take_along_axis(gates, chosen, axis=-1)\n",
+                ),
+            ),
+            SOFTMAX_OVER_TOKENS,
+            everywhere(EXPERT_PARTS),
+        ),
+        Mistake(
+            variant(
+                mixture_of_experts,
+                "chosen_by_shares_of_tokens",
+                (
+                    "    chosen =",
+                    "    logits = np.exp(logits - logits.max(axis=-2, keepdims=True))\n"
+                    "    logits = logits / logits.sum(axis=-2, keepdims=True)\n    chosen =",
+                ),
+                ("np.exp(kept - kept.max(axis=-1, keepdims=True))", "kept"),
+                ("    gates = gates / gates.sum(axis=-1, keepdims=True)\n", ""),
+            ),
+            SOFTMAX_OVER_TOKENS,
             everywhere(EXPERT_PARTS),
         ),
         Mistake(
@@ -1640,6 +1920,82 @@ MIXTURE_OF_EXPERTS = Task(
             AXIS_LOST,
             everywhere(EXPERT_PARTS),
         ),
+        Mistake(
+            variant(mixture_of_experts, "gates_not_used", ("gates[(*tokens, place)][:, None] * ", "")),
+            Text(
+                "고른 experts의 output을 그대로 더했습니다. 저마다 자기 gate를 곱합니다.",
+                "The outputs of the chosen experts are added as they are. Multiply each by its gate.",
+            ),
+            everywhere(EXPERT_PARTS),
+        ),
+        Mistake(
+            variant(
+                mixture_of_experts,
+                "last_chosen_alone",
+                ("output[tuple(tokens)] += ", "output[tuple(tokens)] = "),
+            ),
+            Text(
+                "expert의 몫을 더하지 않고 덮어썼습니다 (=). 그래서 마지막 expert만 남았습니다: += 로 더하세요.",
+                "Shares of experts replace one another (=), so that only the last one is left: add them with +=.",
+            ),
+            everywhere(EXPERT_PARTS),
+        ),
+        Mistake(
+            variant(
+                mixture_of_experts,
+                "gates_of_one_another",
+                ("gates[(*tokens, place)]", "gates[..., ::-1][(*tokens, place)]"),
+            ),
+            Text(
+                "gate가 다른 expert에 붙었습니다. gates와 chosen은 같은 순서여야 합니다: 둘 다 큰 것부터.",
+                "The gates go to one another's experts. Keep gates and chosen in one order: both from the largest.",
+            ),
+            everywhere(EXPERT_PARTS),
+        ),
+        Mistake(
+            variant(
+                mixture_of_experts,
+                "sigmoid_for_softmax",
+                ("np.exp(kept - kept.max(axis=-1, keepdims=True))", "np.exp(-np.logaddexp(0.0, -kept))"),
+            ),
+            SIGMOID_FOR_SOFTMAX,
+            everywhere(EXPERT_PARTS),
+        ),
+        Mistake(
+            variant(
+                mixture_of_experts,
+                "sigmoid_alone",
+                ("np.exp(kept - kept.max(axis=-1, keepdims=True))", "np.exp(-np.logaddexp(0.0, -kept))"),
+                ("    gates = gates / gates.sum(axis=-1, keepdims=True)\n", ""),
+            ),
+            SIGMOID_FOR_SOFTMAX,
+            everywhere(EXPERT_PARTS),
+        ),
+        Mistake(
+            variant(
+                mixture_of_experts,
+                "one_maximum_for_all_tokens",
+                ("kept.max(axis=-1, keepdims=True)", "kept.max()"),
+            ),
+            ONE_MAXIMUM_FOR_ALL,
+            frozenset({"decided"}),
+        ),
+        Mistake(
+            variant(
+                mixture_of_experts,
+                "softmax_twice",
+                (
+                    "    kept =",
+                    "    logits = np.exp(logits - logits.max(axis=-1, keepdims=True))\n"
+                    "    logits = logits / logits.sum(axis=-1, keepdims=True)\n    kept =",
+                ),
+            ),
+            Text(
+                "Softmax를 두 번 계산했습니다. 고른 logit 자체의 Softmax가 gate입니다.",
+                "Softmax is taken twice. The gates are the Softmax of the chosen logits themselves.",
+            ),
+            everywhere(EXPERT_PARTS),
+        ),
     ),
     right_answers=(
         experts_by_loops,
@@ -1685,9 +2041,10 @@ def random_block(rng, shape):
     }
 
 
-def padded(inputs, valid):
-    # What stands in padding is no number: it must not reach a token.
-    inputs["x"][~valid] = np.nan
+def padded(rng, inputs, valid):
+    # What stands in padding must not reach a token: in one half NaN, in the other numbers that look like any.
+    places = rng.permutation(np.argwhere(~valid))
+    inputs["x"][tuple(places[::2].T)] = np.nan
     return {**inputs, "valid": valid}
 
 
@@ -1701,12 +2058,22 @@ def draw_streams(rng):
 
 def draw_padded_streams(rng):
     valid = rng.permuted(np.arange(5) < np.array([[2], [3], [4]]), axis=1)
-    return [padded(random_block(rng, (3, 5, 7)), valid)]
+    return [padded(rng, random_block(rng, (3, 5, 7)), valid)]
 
 
 def draw_empty_stream(rng):
     valid = rng.permutation(np.arange(5) < np.array([[0], [3], [5]]))
-    return [padded(random_block(rng, (3, 5, 7)), valid)]
+    return [
+        padded(rng, random_block(rng, (3, 5, 7)), valid),
+        *(padded(rng, lone_token(rng, size), rng.permutation(5) == 0) for size in (1e6, 11.0)),
+    ]
+
+
+def lone_token(rng, size):
+    # A token's score with itself, the only one there is, lies far below 0: with 1e6 below any number that stands for -inf.
+    inputs = random_block(rng, (5, 7))
+    inputs["w_q"] *= size
+    return {**inputs, "w_k": -inputs["w_q"]}
 
 
 def draw_extreme_streams(rng):
@@ -1727,7 +2094,12 @@ STREAM_PARTS = (
     Part("stream", 2, Text("한 sequence", "one sequence"), draw_one_stream),
     Part("batches", 1, Text("batch 축", "batch axes"), draw_streams),
     Part("padding", 2, Text("padding", "padding"), draw_padded_streams),
-    Part("empty", 1, Text("token이 하나도 없는 sequence", "a sequence without any token"), draw_empty_stream),
+    Part(
+        "empty",
+        1,
+        Text("token이 없거나 하나인 sequence", "a sequence of no token, or of one"),
+        draw_empty_stream,
+    ),
     Part(
         "extremes",
         1,
@@ -1775,9 +2147,9 @@ class Block:
 
     def attention(self, x, valid):
         logits = np.einsum("...id,...jd->...ij", x @ self.w_q, x @ self.w_k) * self.w_q.shape[-1] ** -0.5
-        exponentials = np.exp(logits - logits.max(axis=-1, keepdims=True)) * valid[..., None, :]
-        total = np.maximum(exponentials.sum(axis=-1, keepdims=True), 1e-300)
-        return exponentials @ (x @ self.w_v @ self.w_o) / total
+        logits = logits + np.where(valid, 0.0, -1e30)[..., None, :]  # where none is valid, all are alike
+        exponentials = np.exp(logits - logits.max(axis=-1, keepdims=True))
+        return exponentials @ (x @ self.w_v @ self.w_o) / exponentials.sum(axis=-1, keepdims=True)
 
     def feed_forward(self, x):
         hidden = x @ self.w_up
@@ -2054,7 +2426,7 @@ RESIDUAL_BLOCK = Task(
                 ("logits - np.where(np.isneginf(highest), 0.0, highest)", "logits"),
             ),
             EXPONENTIAL_OVERFLOWS,
-            frozenset({"extremes"}),
+            frozenset({"empty", "extremes"}),
         ),
         Mistake(
             variant(residual_block, "scaled_by_d_model", ("np.sqrt(w_k.shape[-1])", "np.sqrt(x.shape[-1])")),
@@ -2157,10 +2529,7 @@ RESIDUAL_BLOCK = Task(
             variant(
                 residual_block, "all_axes_reversed", ("np.swapaxes(read @ w_k, -1, -2)", "(read @ w_k).T")
             ),
-            Text(
-                ".T는 batch 축까지 뒤집습니다. 마지막 두 축만 바꾸세요 (np.swapaxes).",
-                ".T reverses the batch axes as well. Swap the last two only (np.swapaxes).",
-            ),
+            ALL_AXES_REVERSED,
             frozenset({"batches", "padding", "empty"}),
         ),
         Mistake(
@@ -2284,6 +2653,130 @@ RESIDUAL_BLOCK = Task(
             variant(residual_block, "scaled_by_d_v", ("w_k.shape[-1]", "w_v.shape[-1]")),
             SCALED_BY_D_V,
             everywhere(STREAM_PARTS),
+        ),
+        Mistake(
+            variant(
+                residual_block,
+                "large_number_for_infinity",
+                ("token[..., None, :], logits, -np.inf)", "token[..., None, :], logits, -1e9)"),
+            ),
+            Text(
+                "−1e9로 가렸습니다. score가 그보다 작으면 padding이 비중을 받습니다. -np.inf를 쓰세요.",
+                "Masked with −1e9, padding gets weight where scores are smaller. Write -np.inf.",
+            ),
+            frozenset({"empty"}),
+        ),
+        Mistake(
+            variant(
+                residual_block,
+                "maximum_of_padding_too",
+                (
+                    "logits = np.where(token[..., None, :], logits, -np.inf)",
+                    "exponentials = token[..., None, :]",
+                ),
+                ("    exponentials = np.exp(", "    exponentials = exponentials * np.exp("),
+            ),
+            Text(
+                "padding의 score까지 넣어 최댓값을 구한 뒤 0을 곱했습니다. 그것이 가장 크면 남은 exp가 모두 0이 됩니다. logits를 먼저 −∞로 두세요.",
+                "The maximum is taken with the scores of padding, which are multiplied by 0 later. Where one of them is the largest, "
+                "every other exp vanishes: put −∞ into the logits first.",
+            ),
+            frozenset({"empty"}),
+        ),
+        Mistake(
+            variant(
+                residual_block,
+                "one_maximum_for_all_queries",
+                ("logits.max(axis=-1, keepdims=True)", "logits.max()"),
+            ),
+            ONE_MAXIMUM_FOR_ALL,
+            frozenset({"empty", "extremes"}),
+        ),
+        Mistake(
+            variant(residual_block, "epsilon_of_torch", (" + 1e-6)", " + 2.2e-16)")),
+            Text(
+                "norm 안의 수가 10⁻⁶이 아닙니다. torch의 rms_norm은 eps를 주지 않으면 훨씬 작은 수를 더합니다. 아주 작은 token에서 달라집니다.",
+                "The number inside the norm is not 10⁻⁶: torch's rms_norm adds a far smaller one where eps is not given. A very small token shows it.",
+            ),
+            frozenset({"extremes"}),
+        ),
+        Mistake(
+            variant(
+                residual_block,
+                "nan_of_padding_replaced",
+                ("x + from_attention + from_ffn]", "np.nan_to_num(x) + from_attention + from_ffn]"),
+            ),
+            Text(
+                "padding의 NaN이 0으로 바뀌어 나왔습니다 (np.nan_to_num). 마지막 stream에는 들어온 값이 그대로 있어야 합니다.",
+                "NaN of the padding comes out as 0 (np.nan_to_num). The last stream holds what came in, as it came.",
+            ),
+            frozenset({"padding", "empty"}),
+        ),
+        Mistake(
+            variant(
+                residual_block,
+                "tokens_masked",
+                (
+                    "np.where(token[..., None, :], logits, -np.inf)",
+                    "np.where(token[..., None, :], -np.inf, logits)",
+                ),
+            ),
+            Text(
+                "padding이 아니라 tokens를 가렸습니다. valid가 True인 Keys의 logits가 남습니다.",
+                "Tokens are masked instead of padding. The logits of Keys whose valid is True stay.",
+            ),
+            everywhere(STREAM_PARTS),
+        ),
+        Mistake(
+            variant(
+                residual_block,
+                "ffn_of_the_normed_copy",
+                ("norm(stream + from_attention)", "norm(norm(stream) + from_attention)"),
+            ),
+            Text(
+                "FFN이 읽는 stream에 x 대신 N이 들어갔습니다. Attention의 update는 norm을 거치지 않은 x에 더합니다.",
+                "The FFN reads N + U₁ here. Attention's update is added to x itself, not to its normed copy.",
+            ),
+            everywhere(STREAM_PARTS),
+        ),
+        Mistake(
+            variant(
+                residual_block,
+                "stream_added_twice",
+                ("x + from_attention + from_ffn]", "x + from_attention + x + from_ffn]"),
+            ),
+            Text(
+                "x가 두 번 더해졌습니다. stream에는 이미 x가 있고, sublayer는 자기 update만 더합니다.",
+                "x is added twice. It is in the stream already; a sublayer adds its update alone.",
+            ),
+            everywhere(STREAM_PARTS),
+        ),
+        Mistake(
+            variant(
+                residual_block,
+                "padding_read_by_the_ffn",
+                ("norm(stream + from_attention)", "norm(x + from_attention)"),
+                (
+                    "np.where(token[..., None], np.maximum(read @ w_up, 0.0) @ w_down, 0.0)",
+                    "np.maximum(read @ w_up, 0.0) @ w_down",
+                ),
+            ),
+            PADDING_UPDATED,
+            frozenset({"padding", "empty"}),
+        ),
+        Mistake(
+            variant(
+                residual_block,
+                "padding_updated_and_read",
+                ("np.where(token[..., None], mixture @ w_o, 0.0)", "mixture @ w_o"),
+                ("norm(stream + from_attention)", "norm(x + from_attention)"),
+                (
+                    "np.where(token[..., None], np.maximum(read @ w_up, 0.0) @ w_down, 0.0)",
+                    "np.maximum(read @ w_up, 0.0) @ w_down",
+                ),
+            ),
+            PADDING_UPDATED,
+            frozenset({"padding", "empty"}),
         ),
     ),
     right_answers=(block_by_loops, block_as_a_class, block_of_tokens_alone, block_in_torch),

@@ -6,8 +6,10 @@ from course_lib.checks import Text
 from course_lib.grading.bank import Bank, Mistake, Part, Task, everywhere, variant
 from course_lib.grading.draws import random_mask, random_qkv
 from course_lib.grading.hints import (
+    ALL_AXES_REVERSED,
     AXIS_LOST,
     DIVIDED_BY_D_K,
+    DIVIDED_BY_SCALE,
     FIRST_BATCH_FOR_ALL,
     HALF_PRECISION,
     HALF_PRECISION_AROUND_10000,
@@ -17,6 +19,7 @@ from course_lib.grading.hints import (
     MASK_REQUIRED,
     MASKED_BEFORE_SCALING,
     NOT_SCALED,
+    ONE_MAXIMUM_FOR_ALL,
     OUTPUT_TRANSPOSED,
     SCALE_NOT_USED,
     SCALED_BY_D_V,
@@ -25,6 +28,9 @@ from course_lib.grading.hints import (
     TRUTH_OF_AN_ARRAY,
     ZERO_SCALE_TAKEN_FOR_NONE,
 )
+
+# Called, it would do what two tasks ask for.
+FUSED = ("torch.nn.functional.scaled_dot_product_attention",)
 
 # --- Task 1: merge --------------------------------------------------------------------------------------------
 
@@ -59,10 +65,12 @@ def draw_state_batches(rng):
 
 
 def draw_empty_states(rng):
+    # Of the rows in which neither is empty, the first is the higher in one, the second in the other.
     inputs = either_higher(rng, random_states(rng, (7,)), random_states(rng, (7,)))
     rows = rng.permutation(7)
-    inputs["first"][rows[:4]] = -np.inf, 0.0
-    inputs["second"][rows[2:6]] = -np.inf, 0.0
+    inputs["first"][rows[:3]] = -np.inf, 0.0
+    inputs["second"][rows[2:5]] = -np.inf, 0.0
+    inputs["first"][rows[5:], 0] = inputs["second"][rows[5:], 0] + [1.0, -1.0]
     return [inputs]
 
 
@@ -149,6 +157,17 @@ def compared_by_if(first, second):
     if first[..., 0] > second[..., 0]:
         return merge(first, second)
     return merge(second, first)
+
+
+def unpacked_along_the_first_axis(first, second):
+    (m, s), (n, t) = first, second
+    return merge(np.stack([m, s], axis=-1), np.stack([n, t], axis=-1))
+
+
+def as_large_as_the_first(first, second):
+    result = np.zeros_like(first)
+    result[...] = merge(first, second)
+    return result
 
 
 MERGE = Task(
@@ -337,6 +356,59 @@ MERGE = Task(
                 "np.nan_to_num turns −∞ into a number, too, not NaN alone. Without a Key the maximum is −∞.",
             ),
             frozenset({"empty"}),
+        ),
+        Mistake(
+            variant(
+                merge,
+                "sums_left_out",
+                ("first[..., 1] * np.exp(first", "np.exp(first"),
+                ("second[..., 1] * np.exp(second", "np.exp(second"),
+            ),
+            Text(
+                "두 Z를 쓰지 않았습니다. 상태 하나는 logit 하나가 아니라 여러 logits의 합입니다. 배율은 Z에 곱합니다.",
+                "Neither Z is used. A state stands for many logits, not for one: the factor multiplies its Z.",
+            ),
+            everywhere(MERGE_PARTS),
+        ),
+        Mistake(
+            variant(
+                merge,
+                "second_alone_rescaled",
+                ("first[..., 1] * np.exp(first[..., 0] - subtracted)", "first[..., 1]"),
+            ),
+            Text(
+                "둘째 합만 새 최댓값에 맞추었습니다. 첫째의 최댓값이 더 작으면 첫째 합도 줄여야 합니다.",
+                "Only the second sum is brought to the new maximum. Where the first block's is lower, its sum has to shrink as well.",
+            ),
+            everywhere(MERGE_PARTS),
+        ),
+        Mistake(
+            variant(
+                merge,
+                "first_alone_rescaled",
+                ("second[..., 1] * np.exp(second[..., 0] - subtracted)", "second[..., 1]"),
+            ),
+            Text(
+                "첫째 합만 새 최댓값에 맞추었습니다. 둘째의 최댓값이 더 작으면 둘째 합도 줄여야 합니다.",
+                "Only the first sum is brought to the new maximum. Where the second block's is lower, its sum has to shrink as well.",
+            ),
+            everywhere(MERGE_PARTS),
+        ),
+        Mistake(
+            unpacked_along_the_first_axis,
+            Text(
+                "m, z = first는 첫 축을 따라 나눕니다. 두 수는 마지막 축에 있습니다: first[..., 0], first[..., 1].",
+                "m, z = first takes an array apart along its first axis. The two numbers lie along the last: first[..., 0], first[..., 1].",
+            ),
+            everywhere(MERGE_PARTS),
+        ),
+        Mistake(
+            as_large_as_the_first,
+            Text(
+                "결과의 shape를 한쪽 입력에서 가져왔습니다. 앞의 축들은 broadcast됩니다: 계산한 것을 np.stack으로 쌓으세요.",
+                "The result takes its shape from one of the inputs. The axes before the last broadcast: stack what you computed, with np.stack.",
+            ),
+            frozenset({"batches"}),
         ),
     ),
     right_answers=(merge_by_loops, merge_by_sorting, merge_by_logsumexp, merge_stacked, merge_in_torch),
@@ -722,6 +794,103 @@ RUNNING_STATES = Task(
             ),
             everywhere(STATE_PARTS),
         ),
+        Mistake(
+            variant(running_states, "old_sum_dropped", ("total * np.exp(before - subtracted) + ", "")),
+            Text(
+                "지난 blocks의 합이 사라졌습니다. 옛 합에 배율을 곱해 더하세요.",
+                "The sum of the blocks before is gone. Rescale it and add it.",
+            ),
+            everywhere(STATE_PARTS),
+        ),
+        Mistake(
+            variant(
+                running_states,
+                "old_maximum_subtracted",
+                (
+                    "np.exp(block - subtracted[..., None])",
+                    "np.exp(block - np.where(np.isneginf(before), subtracted, before)[..., None])",
+                ),
+            ),
+            Text(
+                "새 block에서 옛 최댓값을 뺐습니다. 옛 합도 새 block도 새 최댓값에 맞춥니다.",
+                "The old maximum is subtracted from the new block. Old sum and new block both go by the new maximum.",
+            ),
+            everywhere(STATE_PARTS),
+        ),
+        Mistake(
+            variant(
+                running_states,
+                "new_block_not_rescaled",
+                (
+                    "np.exp(block - subtracted[..., None])",
+                    "np.exp(block - np.nan_to_num(block.max(axis=-1, keepdims=True), neginf=0.0))",
+                ),
+            ),
+            Text(
+                "새 block의 합이 자기 최댓값에 맞춘 채로 더해졌습니다. 옛 최댓값이 더 크면 새 block의 합도 줄여야 합니다.",
+                "The new block is added relative to its own maximum. Where the old maximum is higher, the new sum has to shrink, too.",
+            ),
+            everywhere(STATE_PARTS),
+        ),
+        Mistake(
+            variant(
+                running_states,
+                "maximum_of_all_blocks",
+                ("np.maximum(highest, block.max(axis=-1))", "logits.max(axis=-1)"),
+            ),
+            Text(
+                "처음부터 row 전체의 최댓값을 썼습니다. 상태는 그때까지 본 blocks의 것입니다.",
+                "The maximum of the whole row is used from the start. A state covers the blocks seen so far.",
+            ),
+            everywhere(STATE_PARTS),
+        ),
+        Mistake(
+            variant(
+                running_states,
+                "one_block_too_many",
+                ("range(0, logits.shape[-1], block_size)", "range(0, logits.shape[-1] + 1, block_size)"),
+            ),
+            Text(
+                "나누어떨어질 때 빈 block이 하나 더 생깁니다 (n_k // block_size + 1). range(0, n_k, block_size)가 시작 위치를 모두 줍니다.",
+                "Where block_size divides n_k, one block more comes out empty (n_k // block_size + 1). range(0, n_k, block_size) gives all starts.",
+            ),
+            frozenset({"equal", "ragged"}),
+        ),
+        Mistake(
+            variant(
+                running_states,
+                "maximum_starts_at_a_number",
+                ("np.full(logits.shape[:-1], -np.inf)", "np.full(logits.shape[:-1], -1e9)"),
+            ),
+            Text(
+                "최댓값이 −1e9에서 시작합니다. 볼 Key가 나오기 전의 최댓값은 −∞입니다: -np.inf.",
+                "The maximum starts at −1e9. Until a Key is allowed it is −∞: -np.inf.",
+            ),
+            frozenset({"masked"}),
+        ),
+        Mistake(
+            variant(running_states, "sum_before_maximum", ("[highest, total]", "[total, highest]")),
+            Text(
+                "두 수의 순서가 바뀌었습니다. 최댓값이 먼저, 합이 다음입니다.",
+                "The two numbers have changed places. The maximum comes first, then the sum.",
+            ),
+            everywhere(STATE_PARTS),
+        ),
+        Mistake(
+            variant(
+                running_states, "zero_for_the_maximum_of_nothing", ("[highest, total]", "[subtracted, total]")
+            ),
+            Text(
+                "빼려고 0으로 바꾼 값을 최댓값으로 남겼습니다. 볼 Key가 나오기 전의 최댓값은 −∞입니다.",
+                "The 0 that was put there for subtracting is kept as the maximum. Until a Key is allowed, the maximum is −∞.",
+            ),
+            frozenset({"masked"}),
+        ),
+        Mistake(
+            variant(running_states, "one_maximum_for_all_rows", ("block.max(axis=-1)", "block.max()")),
+            ONE_MAXIMUM_FOR_ALL,
+            everywhere(STATE_PARTS),
+        ),
     ),
     right_answers=(
         states_of_prefixes,
@@ -803,9 +972,10 @@ def draw_masked_attention(rng):
 
 def draw_dead_queries(rng):
     mask = random_mask(rng, 5, 7)
-    dead, gap, rise = rng.permutation(5)[:3]
+    dead, gap, rise, late = rng.permutation(5)[:4]
     mask[dead] = False
     mask[gap] = np.arange(7) % 6 == 0  # nothing in its middle block
+    mask[late] = np.arange(7) > 3  # nothing in its first one
     mask[rise] = True
     inputs = with_a_winner(with_a_winner(random_qkv(rng), query=gap, key=0), query=rise)
     return [{**inputs, "block_size": 3, "mask": mask}]
@@ -865,6 +1035,26 @@ BLOCKED_PARTS = (
 )
 MASKED = frozenset({"masked", "dead", "extremes"})
 WITH_MASK = MASKED | {"scale"}
+
+
+MAXIMUM_OF_MASKED_KEYS = Text(
+    "가려진 scores까지 넣어 최댓값을 구한 뒤 exp에 mask를 곱했습니다. 가려진 것이 훨씬 크면 남은 exp가 모두 0이 됩니다. logit을 먼저 "
+    "−∞로 두세요.",
+    "The maximum is taken with the masked scores, and exp is multiplied by the mask later. Where a masked one is far larger, "
+    "every other exp vanishes: put −∞ into the logits first.",
+)
+
+
+OUTPUT_NOT_RESCALED = Text(
+    "합은 줄였지만 output은 줄이지 않았습니다. 최댓값이 바뀌면 둘 다 같은 배율을 곱합니다.",
+    "The sum is rescaled, the output is not. When the maximum changes, both take the same factor.",
+)
+
+
+SUM_NOT_RESCALED = Text(
+    "output은 줄였지만 합은 줄이지 않았습니다. 최댓값이 바뀌면 둘 다 같은 배율을 곱합니다.",
+    "The output is rescaled, the sum is not. When the maximum changes, both take the same factor.",
+)
 
 
 def all_scores_at_once(q, k, v, block_size, mask=None, scale=None):
@@ -998,6 +1188,7 @@ BLOCKED_ATTENTION = Task(
     parts=BLOCKED_PARTS,
     see="long-sequences.html#blocks",
     memory=6 * 2**20,
+    forbidden=FUSED,
     mistakes=(
         Mistake(
             all_scores_at_once,
@@ -1027,18 +1218,12 @@ BLOCKED_ATTENTION = Task(
         ),
         Mistake(
             variant(blocked_attention, "output_not_rescaled", ("output * kept + ", "output + ")),
-            Text(
-                "합은 줄였지만 output은 줄이지 않았습니다. 최댓값이 바뀌면 둘 다 같은 배율을 곱합니다.",
-                "The sum is rescaled, the output is not. When the maximum changes, both take the same factor.",
-            ),
+            OUTPUT_NOT_RESCALED,
             everywhere(BLOCKED_PARTS),
         ),
         Mistake(
             variant(blocked_attention, "sum_not_rescaled", ("total * kept + ", "total + ")),
-            Text(
-                "output은 줄였지만 합은 줄이지 않았습니다. 최댓값이 바뀌면 둘 다 같은 배율을 곱합니다.",
-                "The output is rescaled, the sum is not. When the maximum changes, both take the same factor.",
-            ),
+            SUM_NOT_RESCALED,
             everywhere(BLOCKED_PARTS),
         ),
         Mistake(
@@ -1346,6 +1531,112 @@ BLOCKED_ATTENTION = Task(
             ),
             SCALED_TWICE,
             frozenset({"scale"}),
+        ),
+        Mistake(
+            variant(
+                blocked_attention,
+                "divided_in_every_block",
+                (
+                    "output = output * kept + exponentials @ v[..., keys, :]\n",
+                    "output = output * kept + exponentials @ v[..., keys, :]\n        output = output / np.where(total == 0, 1.0, total)\n",
+                ),
+                ("return output / np.where(total == 0, 1.0, total)", "return output"),
+            ),
+            Text(
+                "block마다 합으로 나누었습니다. 그 합은 다음 block에서 또 쓰입니다. loop가 끝난 뒤 한 번만 나누세요.",
+                "Every block divides by the sum, which the next one uses again. Divide once, after the loop.",
+            ),
+            everywhere(BLOCKED_PARTS) - {"extremes"},
+        ),
+        Mistake(
+            variant(blocked_attention, "not_scaled", ("1 / np.sqrt(q.shape[-1]) if", "1.0 if")),
+            NOT_SCALED,
+            everywhere(BLOCKED_PARTS) - {"scale", "extremes"},
+        ),
+        Mistake(
+            variant(blocked_attention, "divided_by_scale", ("-1, -2) * scale", "-1, -2) / scale")),
+            DIVIDED_BY_SCALE,
+            everywhere(BLOCKED_PARTS) - {"extremes"},
+        ),
+        Mistake(
+            variant(blocked_attention, "mask_not_cut", ("mask[..., keys]", "mask")),
+            Text(
+                "block의 logits에 mask 전체를 썼습니다. mask도 Keys와 같은 자리에서 자르세요.",
+                "The whole mask meets the logits of one block. Cut the mask where the Keys are cut.",
+            ),
+            WITH_MASK,
+        ),
+        Mistake(
+            variant(
+                blocked_attention,
+                "maximum_of_masked_keys_too",
+                (
+                    "        if mask is not None:\n            logits = np.where(mask[..., keys], logits, -np.inf)\n",
+                    "        allowed = True if mask is None else mask[..., keys]\n",
+                ),
+                ("np.exp(logits - subtracted), np", "np.exp(logits - subtracted) * allowed, np"),
+            ),
+            MAXIMUM_OF_MASKED_KEYS,
+            frozenset({"extremes"}),
+        ),
+        Mistake(
+            variant(
+                blocked_attention,
+                "nan_replaced_at_the_end",
+                ("np.where(np.isneginf(highest), 0.0, highest)", "highest"),
+                (
+                    "return output / np.where(total == 0, 1.0, total)",
+                    "return np.nan_to_num(output / np.where(total == 0, 1.0, total))",
+                ),
+            ),
+            Text(
+                "끝에서 NaN을 0으로 바꾸었습니다. 처음 block이 모두 가려진 Query는 나중에 볼 Key가 있어도 0이 됩니다. −∞ − (−∞)가 생기지 않게 그동안은 0을 빼세요.",
+                "NaN is replaced by 0 at the end. A Query whose first block is masked becomes 0, though it may attend to Keys later on. Subtract 0 in the meantime, so that −∞ − (−∞) does not arise.",
+            ),
+            frozenset(MASKED),
+        ),
+        Mistake(
+            variant(
+                blocked_attention,
+                "one_maximum_for_all_rows",
+                ("logits.max(axis=-1, keepdims=True)", "logits.max()"),
+            ),
+            ONE_MAXIMUM_FOR_ALL,
+            frozenset({"extremes"}),
+        ),
+        Mistake(
+            variant(
+                blocked_attention,
+                "all_axes_reversed",
+                ("np.swapaxes(k[..., keys, :], -1, -2)", "k[..., keys, :].T"),
+            ),
+            ALL_AXES_REVERSED,
+            frozenset({"batches"}),
+        ),
+        Mistake(
+            variant(
+                blocked_attention,
+                "first_axis_cut",
+                ("k[..., keys, :]", "k[keys]"),
+                ("v[..., keys, :]", "v[keys]"),
+            ),
+            Text(
+                "k[start:stop]은 첫 축을 자릅니다. batch가 있으면 그것은 Keys의 축이 아닙니다: k[..., start:stop, :].",
+                "k[start:stop] cuts the first axis, which is not that of the Keys where there are batches: k[..., start:stop, :].",
+            ),
+            frozenset({"batches"}),
+        ),
+        Mistake(
+            variant(
+                blocked_attention,
+                "as_many_keys_as_queries",
+                ("range(0, k.shape[-2],", "range(0, q.shape[-2],"),
+            ),
+            Text(
+                "Keys를 n_q까지만 보았습니다. Keys는 n_k 개이고 n_q와 다를 수 있습니다.",
+                "Only n_q Keys are looked at. There are n_k of them, which may differ from n_q.",
+            ),
+            everywhere(BLOCKED_PARTS) - {"even", "extremes"},
         ),
     ),
     right_answers=(
@@ -1702,6 +1993,68 @@ CAUSAL_BLOCKS = Task(
             ),
             everywhere(BLOCK_PARTS),
         ),
+        Mistake(
+            variant(causal_blocks, "last_sight_hidden", ("left <= last", "left < last")),
+            Text(
+                "block의 첫 Key가 마지막 Query의 자리와 같을 때가 빠졌습니다. j <= i + offset은 같을 때도 봅니다 (<= 와 <).",
+                "A block whose first Key stands just where its last Query does is left out. j <= i + offset holds where they are equal, too (<=, not <).",
+            ),
+            everywhere(BLOCK_PARTS) - {"square"},
+        ),
+        Mistake(
+            variant(causal_blocks, "last_key_hidden", ("right <= first", "right < first")),
+            Text(
+                "block의 마지막 Key가 첫 Query의 자리와 같으면 모두 보입니다. j <= i + offset은 같을 때도 봅니다 (<= 와 <).",
+                "A block whose last Key stands just where its first Query does is visible throughout. j <= i + offset holds where they are equal, too (<=, not <).",
+            ),
+            everywhere(BLOCK_PARTS) - {"square"},
+        ),
+        Mistake(
+            variant(
+                causal_blocks,
+                "ends_beyond_the_block",
+                (", n_q)[:, None] - 1 +", ", n_q)[:, None] +"),
+                ("np.minimum(left + block_k, n_k) - 1", "np.minimum(left + block_k, n_k)"),
+            ),
+            Text(
+                "block의 끝을 하나 지나서 잡았습니다. 마지막 Query와 마지막 Key의 위치는 min(start + size, n) − 1입니다.",
+                "The ends lie one beyond the block. Its last Query and last Key stand at min(start + size, n) − 1.",
+            ),
+            everywhere(BLOCK_PARTS),
+        ),
+        Mistake(
+            variant(causal_blocks, "judged_by_its_last_key", ("left <= last, right", "right <= last, right")),
+            Text(
+                "block의 마지막 Key만 보고 건너뛰었습니다. 첫 Key를 볼 Query가 하나라도 있으면 계산해야 합니다.",
+                "A block is skipped by its last Key alone. If a Query may see its first one, it has to be computed.",
+            ),
+            everywhere(BLOCK_PARTS) - {"square"},
+        ),
+        Mistake(
+            variant(
+                causal_blocks,
+                "all_not_told_from_part",
+                ("np.add(left <= last, right <= first, dtype=int)", "(left <= last).astype(int)"),
+            ),
+            Text(
+                "모두 보이는 block도 1로 두었습니다. 모두 보이면 2, 일부만 보이면 1입니다.",
+                "Blocks that are visible throughout are 1, too. They are 2; those visible in part are 1.",
+            ),
+            everywhere(BLOCK_PARTS),
+        ),
+        Mistake(
+            variant(
+                causal_blocks,
+                "offsets_without_axes",
+                ("[:, None] + offsets[..., None, None]", "[:, None] + offsets"),
+                ("- 1 + offsets[..., None, None]", "- 1 + offsets"),
+            ),
+            Text(
+                "offsets의 축이 block의 축과 겹쳤습니다. offsets[..., None, None]으로 두 축을 더해 모든 block과 비교하세요.",
+                "The axes of the offsets meet those of the blocks. Give them two more, offsets[..., None, None], to compare each with all blocks.",
+            ),
+            everywhere(BLOCK_PARTS),
+        ),
     ),
     right_answers=(blocks_from_the_mask, blocks_by_reduceat, blocks_in_lists, blocks_in_torch),
 )
@@ -1769,10 +2122,18 @@ def draw_unwritten_future(rng):
     beyond = with_a_winner(random_causal(rng, 5, 13), key=4)
     beyond["k"][6:], beyond["v"][6:] = np.nan, np.nan
     inputs["v"][start:] = np.nan
+    # The last Query block is short: a whole one would reach the NaN.
+    short = random_causal(rng, 5, 11)
+    short["v"][6:] = np.nan
+    # Nothing is written yet, and the first Queries may not look for it.
+    empty = random_causal(rng, 5, 7)
+    empty["k"][:], empty["v"][:] = np.nan, np.nan
     return [
         {**beyond, "block_size": 3},
         {**inputs, "block_size": 3},
         {**{name: value.copy() for name, value in inputs.items()}, "block_size": 3, "offset": -3},
+        {**short, "block_size": 3, "offset": 1},
+        {**empty, "block_size": 3, "offset": -3},
     ]
 
 
@@ -1901,6 +2262,7 @@ CAUSAL_ATTENTION = Task(
     reference=causal_attention,
     parts=CAUSAL_PARTS,
     see="long-sequences.html#causal-blocks",
+    forbidden=FUSED,
     mistakes=(
         Mistake(
             variant(
@@ -1957,7 +2319,7 @@ CAUSAL_ATTENTION = Task(
                 "block의 첫 Query에서 멈추었습니다. 마지막 Query는 더 많은 Keys를 봅니다.",
                 "The walk stops with the block's first Query. Its last one may see more Keys.",
             ),
-            frozenset({"batches", "offset", "extremes"}),
+            frozenset({"batches", "offset", "future", "extremes"}),
         ),
         Mistake(
             variant(causal_attention, "itself_hidden", ("keys <= rows", "keys < rows")),
@@ -2209,6 +2571,108 @@ CAUSAL_ATTENTION = Task(
                 "and keys that exist.",
             ),
             everywhere(CAUSAL_PARTS) - {"whole"},
+        ),
+        Mistake(
+            variant(causal_attention, "sum_not_rescaled", ("total * kept", "total")),
+            SUM_NOT_RESCALED,
+            everywhere(CAUSAL_PARTS),
+        ),
+        Mistake(
+            variant(causal_attention, "output_not_rescaled", ("mixture * kept", "mixture")),
+            OUTPUT_NOT_RESCALED,
+            everywhere(CAUSAL_PARTS),
+        ),
+        Mistake(
+            variant(
+                causal_attention, "never_divided", ("mixture / np.where(total == 0, 1.0, total)", "mixture")
+            ),
+            Text(
+                "마지막에 합으로 나누지 않았습니다.",
+                "The division by the sum, at the end, is missing.",
+            ),
+            everywhere(CAUSAL_PARTS) - {"extremes"},
+        ),
+        Mistake(
+            variant(
+                causal_attention,
+                "maximum_of_masked_keys_too",
+                ("np.where(keys <= rows[:, None] + offset, logits, -np.inf)", "1.0 * logits"),
+                (
+                    "np.exp(logits - subtracted), np",
+                    "np.exp(logits - subtracted) * (keys <= rows[:, None] + offset), np",
+                ),
+            ),
+            MAXIMUM_OF_MASKED_KEYS,
+            frozenset({"extremes"}),
+        ),
+        Mistake(
+            variant(
+                causal_attention,
+                "one_block_too_far",
+                ("rows[-1] + offset + 1", "rows[-1] + offset + 1 + block_size"),
+            ),
+            Text(
+                "한 block을 더 읽었습니다. block의 첫 Key가 마지막 Query + offset보다 뒤이면 읽지 말고 건너뛰세요.",
+                "One block too many is read. Where a block's first Key comes after the last Query + offset, skip it without reading it.",
+            ),
+            frozenset({"future"}),
+        ),
+        Mistake(
+            variant(
+                causal_attention,
+                "last_query_not_cut",
+                ("rows[-1] + offset + 1", "top + block_size + offset"),
+            ),
+            Text(
+                "마지막 Query block은 짧을 수 있습니다. 없는 Query까지 세면 아무도 볼 수 없는 block을 읽게 됩니다: 마지막 Query는 min(top + block_size, n_q) − 1입니다.",
+                "The last block of Queries may be short. Counting Queries that don't exist, a block is read that nobody may see: the last Query is min(top + block_size, n_q) − 1.",
+            ),
+            frozenset({"future"}),
+        ),
+        Mistake(
+            variant(
+                causal_attention,
+                "first_block_always_read",
+                ("min(rows[-1] + offset + 1, n_k)", "min(max(rows[-1] + offset, 0) + 1, n_k)"),
+            ),
+            Text(
+                "첫 block은 늘 읽었습니다. offset이 음수이면 처음 Queries에게는 그것도 보이지 않습니다: 읽지 말고 건너뛰세요.",
+                "The first block is always read. With a negative offset the first Queries may not see it either: skip it, too.",
+            ),
+            frozenset({"future"}),
+        ),
+        Mistake(
+            variant(
+                causal_attention,
+                "nan_of_the_output_replaced",
+                ("    return output", "    return np.nan_to_num(output)"),
+            ),
+            Text(
+                "output의 NaN을 0으로 바꾸었습니다. 볼 수 있는 Query에는 NaN이 나타나야 합니다.",
+                "NaN of the output is replaced by 0. Queries that may attend to NaN have to see it.",
+            ),
+            frozenset({"future"}),
+        ),
+        Mistake(
+            variant(
+                causal_attention,
+                "all_axes_reversed",
+                ("np.swapaxes(k[..., keys, :], -1, -2)", "k[..., keys, :].T"),
+            ),
+            ALL_AXES_REVERSED,
+            frozenset({"batches"}),
+        ),
+        Mistake(
+            variant(
+                causal_attention,
+                "as_wide_as_the_queries",
+                ("np.zeros((*q.shape[:-1], v.shape[-1]))", "np.zeros_like(q)"),
+            ),
+            Text(
+                "output의 폭을 Query에서 가져왔습니다 (zeros_like(q)). output의 폭은 Value와 같은 d_v입니다.",
+                "The output takes its width from the Queries (zeros_like(q)). It is as wide as a Value: d_v.",
+            ),
+            everywhere(CAUSAL_PARTS),
         ),
     ),
     right_answers=(causal_row_by_row, causal_by_the_map, causal_of_prefixes, causal_in_torch),
