@@ -34,6 +34,7 @@ def test_submissions_in_reads_ids_in_composed_form(course: Course, submitted: Pa
     hand_in(course, submitted, unicodedata.normalize("NFD", KOREAN))
     hand_in(course, submitted, "student-001")
     (submitted / ".hidden" / "mini").mkdir(parents=True)
+    (submitted / "__MACOSX" / "mini").mkdir(parents=True)
     (submitted / "notes.txt").touch()
     (submitted / "link").symlink_to(submitted / "student-001")
     assert [submission.student for submission in submissions_in(submitted, "mini")] == ["student-001", KOREAN]

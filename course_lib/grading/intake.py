@@ -83,7 +83,7 @@ def submissions_in(submitted: Path, problem_set: str) -> list[Submission]:
         )
     students: dict[str, list[Path]] = {}
     for folder in sorted(submitted.iterdir()):
-        if folder.is_dir() and not folder.is_symlink() and not folder.name.startswith("."):
+        if folder.is_dir() and not folder.is_symlink() and not folder.name.startswith((".", "__MACOSX")):
             students.setdefault(printable(_composed(folder.name)), []).append(folder)
     if not any(_has(folder, problem_set) for folders in students.values() for folder in folders):
         raise CourseError(

@@ -1456,7 +1456,7 @@ class RMSNorm(nn.Module):
 def controlled_by_modules(q, k, q_gain=None, k_gain=None, softcap=None, mask=None):
     if q_gain is not None and k_gain is not None:
         q, k = RMSNorm(q_gain)(q), RMSNorm(k_gain)(k)
-    logits = torch.matmul(q * (1 / np.sqrt(q.shape[-1])), k.transpose(-2, -1))
+    logits = torch.matmul(q * q.shape[-1] ** -0.5, k.transpose(-2, -1))
     if softcap is not None:
         logits = logits.div(softcap).tanh().mul(softcap)
     alive = None if mask is None else mask.any(dim=-1, keepdim=True)
