@@ -119,28 +119,34 @@ def _judge_part(
         return PartVerdict(part)
     if everywhere:
         return PartVerdict(part, *here[0], mistake=everywhere[0])
-    weights = {mistake: _weight(task, mistake, pairs) for mistake in _explaining(task, here)}
+    foreign = {name for name, lost in failing.items() if _is_something_else(task, lost)}
+    weights = {mistake: _weight(task, mistake, pairs, foreign) for mistake in _explaining(task, here)}
     likely = [mistake for mistake, weight in weights.items() if weight > 0]
     return PartVerdict(part, *here[0], mistake=max(likely, key=weights.__getitem__, default=None))
 
 
-def _weight(task: TaskCases, mistake: str, pairs: list[tuple[Case, Outcome]]) -> float:
+def _is_something_else(task: TaskCases, lost: list[tuple[Case, Outcome]]) -> bool:
+    """Whether a part's lost cases hold wrong numbers that no named mistake explains."""
+    wrong = any(_has_wrong_numbers(task, case.right, outcome) for case, outcome in lost)
+    return wrong and not _explaining(task, lost)
+
+
+def _weight(task: TaskCases, mistake: str, pairs: list[tuple[Case, Outcome]], foreign: set[str]) -> float:
     """How much the cases speak for a mistake that explains a part: parts lost by it, less those lost otherwise.
 
     Errors, NaN and 0 come of many causes: where nothing else agrees, each part that it would lose and that is right
-    speaks against it, and so does each that it would earn and that ends in an error; by NaN and 0 alone, each that it
-    would earn and that is lost. Of several that explain them alike, the one that would show in the fewest right cases
-    wins.
+    speaks against it, and so does each that it would earn and that ends in an error; against NaN and 0 alone, also
+    each `foreign` part, whose wrong numbers nothing explains. Of several that explain them alike, the one that would
+    show in the fewest right cases wins.
     """
     fit: dict[str, bool] = {}
-    elsewhere: dict[bool, list[str]] = {True: [], False: []}  # parts lost otherwise: by errors, by values
     spared: list[str] = []
+    broken: list[str] = []
     telling = by_errors = False
     for case, outcome in pairs:
         expected = case.mistakes[mistake]
         if _agree(task, case.right, expected):
-            if not _agree(task, case.right, outcome):
-                elsewhere[bool(outcome.error)].append(case.part)
+            broken += [case.part] * bool(outcome.error)
         elif _agree(task, case.right, outcome):
             spared.append(case.part)
         else:
@@ -148,8 +154,8 @@ def _weight(task: TaskCases, mistake: str, pairs: list[tuple[Case, Outcome]]) ->
             fit[case.part] = fit.get(case.part, False) or fits
             telling = telling or (fits and _has_wrong_numbers(task, case.right, outcome))
             by_errors = by_errors or (fits and bool(outcome.error))
-    others = {*spared, *elsewhere[True], *([] if by_errors else elsewhere[False])}
-    against = 0 if telling else len(others - fit.keys())
+    others = {*spared, *broken, *([] if by_errors else foreign)} - fit.keys()
+    against = 0 if telling else len(others)
     return sum(1 if fits else -1 for fits in fit.values()) - against - len(spared) / (len(pairs) + 1) / 4
 
 
