@@ -1935,7 +1935,7 @@ MIXTURE_OF_EXPERTS = Task(
                 ("output[tuple(tokens)] += ", "output[tuple(tokens)] = "),
             ),
             Text(
-                "expert의 몫을 더하지 않고 덮어썼습니다 (=). 그래서 마지막 expert만 남았습니다: += 로 더하세요.",
+                "expert의 몫을 더하지 않고 덮어썼습니다 (=). 그래서 마지막 expert만 남았습니다. +=로 더하세요.",
                 "Shares of experts replace one another (=), so that only the last one is left: add them with +=.",
             ),
             everywhere(EXPERT_PARTS),

@@ -2624,7 +2624,7 @@ CAUSAL_ATTENTION = Task(
                 ("rows[-1] + offset + 1", "top + block_size + offset"),
             ),
             Text(
-                "마지막 Query block은 짧을 수 있습니다. 없는 Query까지 세면 아무도 볼 수 없는 block을 읽게 됩니다: 마지막 Query는 min(top + block_size, n_q) − 1입니다.",
+                "마지막 Query block은 짧을 수 있습니다. 없는 Query까지 세면 아무도 볼 수 없는 block을 읽게 됩니다. 마지막 Query는 min(top + block_size, n_q) − 1입니다.",
                 "The last block of Queries may be short. Counting Queries that don't exist, a block is read that nobody may see: the last Query is min(top + block_size, n_q) − 1.",
             ),
             frozenset({"future"}),
@@ -2636,7 +2636,7 @@ CAUSAL_ATTENTION = Task(
                 ("min(rows[-1] + offset + 1, n_k)", "min(max(rows[-1] + offset, 0) + 1, n_k)"),
             ),
             Text(
-                "첫 block은 늘 읽었습니다. offset이 음수이면 처음 Queries에게는 그것도 보이지 않습니다: 읽지 말고 건너뛰세요.",
+                "첫 block은 늘 읽었습니다. offset이 음수이면 처음 Queries에게는 그것도 보이지 않습니다. 읽지 말고 건너뛰세요.",
                 "The first block is always read. With a negative offset the first Queries may not see it either: skip it, too.",
             ),
             frozenset({"future"}),
