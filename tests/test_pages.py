@@ -103,7 +103,7 @@ def test_first_view_is_light(browser: Browser, site: str, language: str, name: s
     page.goto(site + (SEARCHES[language] if name == "search" else chapter(name, language)))
     page.wait_for_load_state("networkidle")
     assert len(received) <= 25
-    assert sum(served_bytes(response) for response in received) <= 350_000
+    assert sum(served_bytes(response) for response in received) <= 300_000
     page.close()
 
 
