@@ -422,3 +422,11 @@ def test_exercises_state_points_difficulty_time_and_three_hints(problem_set: str
         ]
         assert {"ko": "**라이브러리.**", "en": "**The library.**"}[language] in first
     assert stated["ko"] == stated["en"]
+
+
+@pytest.mark.parametrize("language", ["ko", "en"])
+@pytest.mark.parametrize("problem_set", real_problem_sets())
+def test_code_in_prompts_holds_no_sign_that_python_refuses(problem_set: str, language: str) -> None:
+    codes = re.findall(r"<code>(.*?)</code>|`([^`\n]+)`", "\n".join(prose_of(problem_set, language)))
+    assert codes
+    assert not [code for pair in codes for code in pair if re.search("[−·×ᵀ⁺‘’“”]", code)]
