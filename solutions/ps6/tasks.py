@@ -1008,9 +1008,11 @@ def draw_scales(rng):
 
 def draw_long_sequence(rng):
     # 61 * 17189 scores take 8 MiB, the inputs next to nothing; and those of 32 Queries with all Keys still 4 MiB, and
-    # their exponentials as many, so that cutting the Queries is not enough.
+    # their exponentials as many, so that cutting the Queries is not enough. The mask hides nothing, so that the part
+    # asks for memory alone: in 0 and -inf it would take 8 MiB, too.
     long = {"q": (61, 3), "k": (17189, 3), "v": (17189, 2)}
-    return [{**{name: rng.integers(-2, 3, shape) / 2 for name, shape in long.items()}, "block_size": 32}]
+    inputs = {name: rng.integers(-2, 3, shape) / 2 for name, shape in long.items()}
+    return [{**inputs, "block_size": 32, **more} for more in ({}, {"mask": np.ones((61, 17189), dtype=bool)})]
 
 
 BLOCKED_PARTS = (
@@ -1182,6 +1184,21 @@ def attention_in_torch(q, k, v, block_size, mask=None, scale=None):
     return (output / total).nan_to_num(0.0)
 
 
+def whole_mask_made_additive(q, k, v, block_size, mask=None, scale=None):
+    added = np.zeros((1, k.shape[-2])) if mask is None else np.where(mask, 0.0, -np.inf)
+    scale = 1 / np.sqrt(q.shape[-1]) if scale is None else scale
+    highest, total, output = np.array(-np.inf), np.array(0.0), np.array(0.0)
+    for start in range(0, k.shape[-2], block_size):
+        keys = slice(start, start + block_size)
+        logits = q @ np.swapaxes(k[..., keys, :], -1, -2) * scale + added[..., keys]
+        before, highest = highest, np.maximum(highest, logits.max(axis=-1, keepdims=True))
+        base = np.where(np.isneginf(highest), 0.0, highest)
+        factor, exponentials = np.exp(before - base), np.exp(logits - base)
+        total = total * factor + exponentials.sum(axis=-1, keepdims=True)
+        output = output * factor + exponentials @ v[..., keys, :]
+    return output / np.where(total == 0, 1.0, total)
+
+
 BLOCKED_ATTENTION = Task(
     name="blocked_attention",
     reference=blocked_attention,
@@ -1196,6 +1213,14 @@ BLOCKED_ATTENTION = Task(
                 "값은 맞지만 모든 Keys의 scores를 한꺼번에 만들었습니다 (Queries만 나누는 것으로는 모자랍니다). Keys를 나누어 block 하나의 scores만 두고, 최댓값·합·output을 이어 가세요.",
                 "The values are right, but the scores of all Keys are made in one go (cutting the Queries alone is not enough). Cut "
                 "the Keys, hold one block's scores, and carry maximum, sum and output along.",
+            ),
+            frozenset({"memory"}),
+        ),
+        Mistake(
+            whole_mask_made_additive,
+            Text(
+                "mask 전체를 0과 −∞의 float로 바꾸면 scores 전체만큼 큽니다. mask도 block만큼 자른 뒤에 쓰세요.",
+                "The whole mask in 0 and −∞ is as large as all scores. Cut the mask to the block first, then use it.",
             ),
             frozenset({"memory"}),
         ),
@@ -1360,7 +1385,7 @@ BLOCKED_ATTENTION = Task(
         Mistake(
             variant(blocked_attention, "mask_inverted", ("logits, -np.inf)", "-np.inf, logits)")),
             MASK_INVERTED,
-            WITH_MASK,
+            WITH_MASK | {"memory"},
         ),
         Mistake(
             variant(blocked_attention, "mask_not_used", ("if mask is not None", "if False")),
@@ -1518,7 +1543,7 @@ BLOCKED_ATTENTION = Task(
         Mistake(
             variant(blocked_attention, "truth_of_the_mask", ("if mask is not None", "if mask")),
             TRUTH_OF_AN_ARRAY,
-            WITH_MASK,
+            WITH_MASK | {"memory"},
         ),
         Mistake(
             variant(
@@ -1564,7 +1589,7 @@ BLOCKED_ATTENTION = Task(
                 "block의 logits에 mask 전체를 썼습니다. mask도 Keys와 같은 자리에서 자르세요.",
                 "The whole mask meets the logits of one block. Cut the mask where the Keys are cut.",
             ),
-            WITH_MASK,
+            WITH_MASK | {"memory"},
         ),
         Mistake(
             variant(
