@@ -889,7 +889,7 @@ SPLIT_HEADS = Task(
     name="split_heads",
     reference=split_heads,
     parts=SPLIT_PARTS,
-    see="heads.html#mha",
+    see="heads.html#heads-mha-code",
     way=Way(torch=True, gradients=("x",)),
     forbidden=FUSED,
     mistakes=(
@@ -1124,7 +1124,7 @@ MERGE_HEADS = Task(
     name="merge_heads",
     reference=merge_heads,
     parts=MERGE_PARTS,
-    see="heads.html#mha",
+    see="heads.html#heads-mha-code",
     way=Way(torch=True, gradients=("x",)),
     forbidden=FUSED,
     mistakes=(

@@ -174,7 +174,7 @@ MERGE = Task(
     name="merge",
     reference=merge,
     parts=MERGE_PARTS,
-    see="long-sequences.html#online-softmax",
+    see="long-sequences.html#blocks-merge",
     mistakes=(
         Mistake(
             compared_by_if,
