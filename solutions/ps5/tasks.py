@@ -214,6 +214,26 @@ LAYER_COST = Task(
             everywhere(COST_PARTS),
         ),
         Mistake(
+            variant(
+                layer_cost,
+                "ffn_of_one_token",
+                ("feed_forward, 2 * n * feed_forward", "feed_forward, 2 * feed_forward"),
+            ),
+            Text(
+                "FFN의 FLOPs를 token 하나만 세었습니다. FFN은 n개 token에 각각 쓰입니다.",
+                "The FFN's FLOPs are those of a single token. It is applied to each of the n tokens.",
+            ),
+            everywhere(COST_PARTS),
+        ),
+        Mistake(
+            variant(layer_cost, "projections_of_one_token", ("2 * n * attention", "2 * attention")),
+            Text(
+                "projection의 FLOPs를 token 하나만 세었습니다. n개 token을 모두 projection합니다.",
+                "The FLOPs of the projections are those of a single token. Each of the n tokens is projected.",
+            ),
+            everywhere(COST_PARTS),
+        ),
+        Mistake(
             variant(layer_cost, "products_forgotten", (" + products", "")),
             Text(
                 "projection만 세었습니다. QKᵀ와 AV가 쓰는, n²에 비례하는 항이 빠졌습니다.",
@@ -2261,6 +2281,30 @@ RESIDUAL_BLOCK = Task(
             Text(
                 "norm이 없습니다. 두 sublayer는 모두 norm을 거친 stream을 읽습니다.",
                 "There is no norm. Both sublayers read a normed copy of the stream.",
+            ),
+            everywhere(STREAM_PARTS),
+        ),
+        Mistake(
+            variant(
+                residual_block,
+                "first_update_left_out",
+                ("x + from_attention + from_ffn]", "x + from_ffn]"),
+            ),
+            Text(
+                "마지막 stream에 U₁이 빠졌습니다. 두 update를 모두 더합니다: x + U₁ + U₂.",
+                "U₁ is missing from the last stream. Both updates are added: x + U₁ + U₂.",
+            ),
+            everywhere(STREAM_PARTS),
+        ),
+        Mistake(
+            variant(
+                residual_block,
+                "normed_copy_returned",
+                ("x + from_attention + from_ffn]", "norm(stream) + from_attention + from_ffn]"),
+            ),
+            Text(
+                "updates를 norm한 사본에 더해 돌려주었습니다. norm은 sublayer가 읽기 위한 것이고, stream에는 x 자체가 남습니다.",
+                "The updates are added to the normed copy. That is for the sublayer to read; the stream keeps x itself.",
             ),
             everywhere(STREAM_PARTS),
         ),

@@ -2347,6 +2347,19 @@ CAUSAL_ATTENTION = Task(
             frozenset({"batches", "offset", "future", "extremes"}),
         ),
         Mistake(
+            variant(
+                causal_attention,
+                "next_key_visible",
+                ("rows[-1] + offset + 1", "rows[-1] + offset + 2"),
+                ("<= rows[:, None] + offset", "<= rows[:, None] + offset + 1"),
+            ),
+            Text(
+                "Key 하나를 더 봅니다. i + offset의 다음 Key는 아직 미래입니다.",
+                "One Key too many is visible: the one after i + offset is still the future.",
+            ),
+            everywhere(CAUSAL_PARTS),
+        ),
+        Mistake(
             variant(causal_attention, "itself_hidden", ("keys <= rows", "keys < rows")),
             Text(
                 "자기 위치를 가렸습니다. Key i + offset까지, 그것도 포함해서 봅니다 (<= 와 <).",
