@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import importlib
 import io
 import signal
 import sys
@@ -25,11 +26,13 @@ from course_lib.checks.guard import LETTERS, Watch, guard
 
 @pytest.fixture(autouse=True)
 def as_before() -> Iterator[None]:
-    """Nothing of a check stays behind."""
+    """Nothing of a check stays behind. Where tests run in the background SIGINT is ignored: not in these."""
+    found = signal.signal(signal.SIGINT, signal.default_int_handler)
     before = (signal.getsignal(signal.SIGINT), sys.stdout, sys.stderr, np.geterr(), warnings.filters[:])
     yield
     assert before == (signal.getsignal(signal.SIGINT), sys.stdout, sys.stderr, np.geterr(), warnings.filters)
     assert sys.getprofile() is None
+    signal.signal(signal.SIGINT, found)
 
 
 def soon(monkeypatch: pytest.MonkeyPatch, seconds: float = 0.1) -> None:
@@ -229,8 +232,7 @@ def test_a_library_may_take_long_to_load(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.syspath_prepend(tmp_path)
 
     def loads(x: Any) -> Any:
-        import loads_slowly  # type: ignore[import-not-found]  # noqa: F401
-
+        importlib.import_module("loads_slowly")
         return 2 * x
 
     with Watch(0.1) as ask:
