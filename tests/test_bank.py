@@ -2,6 +2,7 @@
 
 import inspect
 import re
+from collections import defaultdict
 from functools import cache
 from pathlib import Path
 
@@ -29,6 +30,16 @@ SEEDS = [f"draw {n}".encode() for n in range(7)]
 
 def visible(task):
     return visible_cases(next(bank for bank in BANKS.values() if task in bank.tasks))
+
+
+def test_a_hint_is_written_once():
+    """What several tasks say is a name, in course_lib.grading.hints where it serves several problem sets."""
+    written = defaultdict(set)
+    for bank in BANKS.values():
+        for task in bank.tasks:
+            for mistake in task.mistakes:
+                written[mistake.hint].add(id(mistake.hint))
+    assert [hint.en for hint, objects in written.items() if len(objects) > 1] == []
 
 
 # Every test of a bank runs on a few draws each time, and on more of them in the slow run.

@@ -16,7 +16,7 @@ NOT_CALLABLE = "NotCallable"
 NOT_DEFINED = "NotDefined"
 WRONG_SIGNATURE = "WrongSignature"
 STOPPED = "stopped "
-RETURNED = "returned "  # begins such an error
+RETURNED = "returned "  # what came back follows
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,8 @@ from course_lib.checks.calling import call, line_of, line_within, words_of
 from course_lib.checks.cases import STOPPED, Function, Inputs, Outcome
 
 LETTERS = 10_000  # of what an answer prints in one check: more than anybody reads
-_ALONE = threading.RLock()  # what is set and set back belongs to all threads
 AGAIN = 0.2  # seconds after which what an answer has caught is raised once more
+_ALONE = threading.RLock()  # what is set and set back belongs to all threads
 
 
 @contextlib.contextmanager

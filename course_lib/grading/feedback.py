@@ -98,9 +98,8 @@ def _generate(
         converter = GenerateFeedback(coursedir=CourseDirectory(config=config), config=config, log=log.logger)
         converter.force = True
         converter.post_convert_hook = one_more
-        goes_on = (
-            converter.init_destination
-        )  # nbgrader's own list of students to leave out has commas between ids
+        # nbgrader's own list of students to leave out has commas between ids.
+        goes_on = converter.init_destination
         converter.init_destination = lambda name, student: student not in unknown and goes_on(name, student)
         try:
             converter.start()

@@ -14,10 +14,6 @@ AXIS_LOST = Text(
     "The axes of two arrays don't line up. If that of a maximum, sum or mean is gone, keepdims=True keeps it, 1 long; "
     "and see that no * stands where @ should.",
 )
-BOOLEAN_ADDED = Text(
-    "boolean을 그대로 더해 logit에 1이 더해졌을 뿐 아무것도 가려지지 않았습니다.",
-    "Adding the boolean itself only adds 1 to some logits; nothing is masked.",
-)
 COMPARED_AS_A_WHOLE = Text(
     "if와 Python의 max, min은 배열을 통째로 비교하려고 합니다. 원소마다 고르는 것은 np.where, np.maximum, "
     "np.minimum입니다.",
@@ -49,6 +45,14 @@ FIRST_BATCH_FOR_ALL = Text(
     "모든 batch가 첫 번째 K, V를 읽었습니다.",
     "Every batch entry reads the first K and V here.",
 )
+FIRST_K_FOR_ALL = Text(
+    "모든 batch에 첫 번째 K를 썼습니다. batch마다 자기 K와 비교해야 합니다.",
+    "The first K serves every batch entry here. Each entry is compared with its own K.",
+)
+FIRST_MASK_FOR_ALL = Text(
+    "batch마다 mask가 다를 수 있는데 첫 mask를 모두에 썼습니다.",
+    "Each batch entry may have a mask of its own; the first serves all here.",
+)
 HALF_PRECISION = Text(
     "float16으로 계산했습니다. 자릿수가 모자라고 65504를 넘으면 inf가 됩니다.",
     "This is computed in float16, which has too few digits and turns into inf above 65504.",
@@ -56,6 +60,11 @@ HALF_PRECISION = Text(
 HALF_PRECISION_AROUND_10000 = Text(
     "float16으로 계산했습니다. 10000 근처에서는 8씩 건너뛰는 수뿐이라 logits의 차이가 사라집니다.",
     "This is computed in float16. Around 10000 its numbers are 8 apart, and the logits' differences are lost.",
+)
+LARGE_NUMBER_FOR_INFINITY = Text(
+    "−1e9로 채우면 그보다 작은 score와 모두 가려진 row에서 가려진 Value를 읽습니다. -np.inf를 쓰세요.",
+    "Filling with −1e9 reads masked Values where scores are smaller or a row is masked throughout. "
+    "Write -np.inf.",
 )
 MASKED_AFTER_SOFTMAX = Text(
     "Softmax 뒤에 mask를 곱하면 남은 weights의 합이 1이 아닙니다. Softmax 앞에서 logit을 −∞로 두세요.",
@@ -97,6 +106,10 @@ MASK_REQUIRED = Text(
     "mask=None일 때 실패합니다.",
     "This fails for mask=None.",
 )
+MEAN_SUBTRACTED = Text(
+    "평균을 뺐습니다 (LayerNorm). RMSNorm은 제곱 평균의 제곱근으로 나누기만 합니다.",
+    "The mean is subtracted (LayerNorm). RMSNorm only divides by the root of the mean square.",
+)
 NOT_SCALED = Text(
     "√d_k로 나누는 scaling이 빠졌습니다.",
     "The scaling by √d_k is missing.",
@@ -116,6 +129,10 @@ OUTPUT_TRANSPOSED = Text(
     "output이 뒤집혔습니다. Query마다 한 row, shape는 (n_q, d_v)입니다.",
     "The output is transposed. One row a Query: (n_q, d_v).",
 )
+QUERIES_OVERWRITTEN = Text(
+    "입력 q를 제자리에서 바꾸었습니다 (*=). 새 배열에 계산하세요.",
+    "The input q is changed in place (*=). Compute into a new array.",
+)
 SCALED_BY_D_V = Text(
     "√d_v로 나누었습니다. dot product의 길이는 Query와 Key의 폭 d_k입니다.",
     "This divides by √d_v. The dot product is as long as Query and Key are wide: d_k.",
@@ -127,6 +144,10 @@ SCALED_TWICE = Text(
 SCALE_NOT_USED = Text(
     "scale 인자를 쓰지 않고 늘 1/√d_k를 곱했습니다.",
     "The argument scale is not used; it is always 1/√d_k here.",
+)
+SECOND_AXIS_FOR_THE_LAST = Text(
+    "axis=1은 행렬 하나일 때만 Key 축입니다. batch가 있으면 마지막 축 axis=-1을 쓰세요.",
+    "axis=1 is the Key axis of a single matrix only. With batch axes it is the last one, axis=-1.",
 )
 SET_BY_INDEX = Text(
     "하나뿐일 때 결과는 배열이 아니라 수이고, 수에는 [...] = 로 넣을 수 없습니다. np.where로 고르면 "

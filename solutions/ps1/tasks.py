@@ -7,14 +7,17 @@ from course_lib.grading.bank import Bank, Mistake, Part, Task, Written, everywhe
 from course_lib.grading.draws import extreme_qkv, masked_qkv, random_mask, random_qkv, scaled_qkv
 from course_lib.grading.hints import (
     AXIS_LOST,
-    BOOLEAN_ADDED,
     COMPARED_AS_A_WHOLE,
     DIVIDED_BY_D_K,
     DIVIDED_BY_SCALE,
     EXPONENTIAL_OVERFLOWS,
     FIRST_BATCH_FOR_ALL,
+    FIRST_K_FOR_ALL,
+    FIRST_MASK_FOR_ALL,
     HALF_PRECISION,
     HALF_PRECISION_AROUND_10000,
+    LARGE_NUMBER_FOR_INFINITY,
+    MASK_ADDED,
     MASK_INVERTED,
     MASK_MULTIPLIED,
     MASK_NOT_USED,
@@ -25,9 +28,11 @@ from course_lib.grading.hints import (
     NOT_SCALED,
     NOT_THE_MAXIMUM_SUBTRACTED,
     OUTPUT_TRANSPOSED,
+    QUERIES_OVERWRITTEN,
     SCALE_NOT_USED,
     SCALED_BY_D_V,
     SCALED_TWICE,
+    SECOND_AXIS_FOR_THE_LAST,
     SHARED_AGAIN,
     SOFTMAX_UNGUARDED,
     TRUTH_OF_AN_ARRAY,
@@ -156,10 +161,7 @@ SCORES = Task(
             variant(
                 scores, "first_keys_for_all", ("np.swapaxes(k, -1, -2)", "k.reshape(-1, *k.shape[-2:])[0].T")
             ),
-            Text(
-                "모든 batch에 첫 번째 K를 썼습니다. batch마다 자기 K와 비교해야 합니다.",
-                "The first K serves every batch entry here. Each entry is compared with its own K.",
-            ),
+            FIRST_K_FOR_ALL,
             frozenset({"batches"}),
         ),
         Mistake(
@@ -443,10 +445,7 @@ SCALE_AND_MASK = Task(
         ),
         Mistake(
             variant(scale_and_mask, "mask_multiplied", ("np.where(mask, logits, -np.inf)", "logits * mask")),
-            Text(
-                "mask를 곱하면 가려진 logit이 0이 되고, exp(0) = 1이라 오히려 비중을 얻습니다.",
-                "Multiplying by the mask makes a masked logit 0, and exp(0) = 1 gives it weight.",
-            ),
+            MASK_MULTIPLIED,
             frozenset({"mask", "broadcast"}),
         ),
         Mistake(
@@ -472,15 +471,12 @@ SCALE_AND_MASK = Task(
                 "first_mask_for_all",
                 ("np.where(mask", "np.where(mask.reshape(-1, *mask.shape[-2:])[0]"),
             ),
-            Text(
-                "batch마다 mask가 다를 수 있는데 첫 mask를 모두에 썼습니다.",
-                "Each batch entry may have a mask of its own; the first serves all here.",
-            ),
+            FIRST_MASK_FOR_ALL,
             frozenset({"broadcast"}),
         ),
         Mistake(
             variant(scale_and_mask, "boolean_added", ("np.where(mask, logits, -np.inf)", "logits + mask")),
-            BOOLEAN_ADDED,
+            MASK_ADDED,
             frozenset({"mask", "broadcast"}),
         ),
         Mistake(
@@ -793,10 +789,7 @@ SOFTMAX = Task(
         ),
         Mistake(
             variant(softmax, "second_axis", ("max(axis=-1", "max(axis=1"), ("sum(axis=-1", "sum(axis=1")),
-            Text(
-                "axis=1은 행렬 하나일 때만 Key 축입니다. batch가 있으면 마지막 축 axis=-1을 쓰세요.",
-                "axis=1 is the Key axis of a single matrix only. With batch axes it is the last one, axis=-1.",
-            ),
+            SECOND_AXIS_FOR_THE_LAST,
             frozenset({"batches"}),
         ),
         Mistake(
@@ -1156,7 +1149,7 @@ ATTENTION = Task(
         ),
         Mistake(
             variant(attention, "boolean_added", ("np.where(mask, logits, -np.inf)", "logits + mask")),
-            BOOLEAN_ADDED,
+            MASK_ADDED,
             WITH_MASK,
         ),
         Mistake(
@@ -1203,11 +1196,7 @@ ATTENTION = Task(
         ),
         Mistake(
             variant(attention, "finite_fill", ("-np.inf)", "-1e9)")),
-            Text(
-                "−1e9로 채우면 그보다 작은 score와 모두 가려진 row에서 가려진 Value를 읽습니다. -np.inf를 쓰세요.",
-                "Filling with −1e9 reads masked Values where scores are smaller or a row is masked throughout. "
-                "Write -np.inf.",
-            ),
+            LARGE_NUMBER_FOR_INFINITY,
             frozenset({"dead_row", "extremes"}),
         ),
         Mistake(
@@ -1270,10 +1259,7 @@ ATTENTION = Task(
         ),
         Mistake(
             variant(attention, "queries_overwritten", ("    scale =", "    q *="), (" * scale", "")),
-            Text(
-                "입력 q를 제자리에서 바꾸었습니다 (*=). 새 배열에 계산하세요.",
-                "The input q is changed in place (*=). Compute into a new array.",
-            ),
+            QUERIES_OVERWRITTEN,
             everywhere(OUTPUT_PARTS),
         ),
         Mistake(

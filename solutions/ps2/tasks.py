@@ -7,18 +7,21 @@ from course_lib.grading.bank import Bank, Mistake, Part, Task, Written, everywhe
 from course_lib.grading.draws import random_mask
 from course_lib.grading.hints import (
     AXIS_LOST,
-    BOOLEAN_ADDED,
     COMPARED_AS_A_WHOLE,
     DIVIDED_BY_SCALE,
     EXPONENTIAL_OVERFLOWS,
+    FIRST_MASK_FOR_ALL,
     HALF_PRECISION,
+    MASK_ADDED,
     MASK_INVERTED,
+    MASK_MULTIPLIED,
     MASK_NOT_USED,
     MASK_OF_NONE,
     MASK_REQUIRED,
     MASKED_AFTER_SOFTMAX,
     MASKED_BEFORE_SCALING,
     NOT_THE_MAXIMUM_SUBTRACTED,
+    QUERIES_OVERWRITTEN,
     SET_BY_INDEX,
     SHARED_AGAIN,
     SOFTMAX_OVER_QUERIES,
@@ -413,10 +416,7 @@ SCORE_VARIANCES = Task(
                     "q *= k\n    products = q.sum(axis=-1)",
                 ),
             ),
-            Text(
-                "입력 q를 제자리에서 바꾸었습니다 (*=). 새 배열에 계산하세요.",
-                "The input q is changed in place (*=). Compute into a new array.",
-            ),
+            QUERIES_OVERWRITTEN,
             EVERY_EXPERIMENT,
         ),
         Mistake(
@@ -953,6 +953,13 @@ JOINED_ROWS = Text(
     "weights[..., :, None] and weights[..., None, :].",
 )
 
+SCALE_IGNORED = Text("scale 인자를 쓰지 않았습니다.", "The argument scale is not used.")
+SCORES_OVERWRITTEN = Text(
+    "입력 scores를 제자리에서 바꾸었습니다 (-=). 새 배열에 계산하세요.",
+    "The input scores are changed in place (-=). Compute into a new array.",
+)
+
+
 SOFTMAX_JACOBIAN = Task(
     name="softmax_jacobian",
     reference=softmax_jacobian,
@@ -1161,15 +1168,12 @@ SOFTMAX_JACOBIAN = Task(
                 ("logits = scale * scores", "logits = 1.0 * scores"),
                 ("return scale * weights", "return weights"),
             ),
-            Text("scale 인자를 쓰지 않았습니다.", "The argument scale is not used."),
+            SCALE_IGNORED,
             frozenset({"scale"}),
         ),
         Mistake(
             scores_shifted_in_place,
-            Text(
-                "입력 scores를 제자리에서 바꾸었습니다 (-=). 새 배열에 계산하세요.",
-                "The input scores are changed in place (-=). Compute into a new array.",
-            ),
+            SCORES_OVERWRITTEN,
             everywhere(JACOBIAN_PARTS),
         ),
         Mistake(
@@ -1521,12 +1525,12 @@ ATTENTION_ENTROPY = Task(
         ),
         Mistake(
             variant(attention_entropy, "boolean_added", ("np.where(mask, logits, -np.inf)", "logits + mask")),
-            BOOLEAN_ADDED,
+            MASK_ADDED,
             WITH_MASK,
         ),
         Mistake(
             variant(attention_entropy, "scale_not_used", ("scale * scores", "1.0 * scores")),
-            Text("scale 인자를 쓰지 않았습니다.", "The argument scale is not used."),
+            SCALE_IGNORED,
             frozenset({"batches", "saturated", "uniform"}),
         ),
         Mistake(
@@ -1545,10 +1549,7 @@ ATTENTION_ENTROPY = Task(
                 "mask_multiplied",
                 ("np.where(mask, logits, -np.inf)", "logits * mask"),
             ),
-            Text(
-                "mask를 곱하면 가려진 logit이 0이 되고, exp(0) = 1이라 오히려 비중을 얻습니다.",
-                "Multiplying by the mask makes a masked logit 0, and exp(0) = 1 gives it weight.",
-            ),
+            MASK_MULTIPLIED,
             WITH_MASK,
         ),
         Mistake(
@@ -1557,10 +1558,7 @@ ATTENTION_ENTROPY = Task(
                 "first_mask_for_all",
                 ("np.where(mask", "np.where(mask.reshape(-1, *mask.shape[-2:])[0]"),
             ),
-            Text(
-                "batch마다 mask가 다를 수 있는데 첫 mask를 모두에 썼습니다.",
-                "Each batch entry may have a mask of its own; the first serves all here.",
-            ),
+            FIRST_MASK_FOR_ALL,
             frozenset({"masked"}),
         ),
         Mistake(
@@ -1609,10 +1607,7 @@ ATTENTION_ENTROPY = Task(
         ),
         Mistake(
             variant(attention_entropy, "divided_by_scale", ("scale * scores", "scores / scale")),
-            Text(
-                "scores를 scale로 나누었습니다. scale은 곱하는 수입니다 (1/√d_k처럼).",
-                "The scores are divided by the scale. A scale multiplies, as 1/√d_k does.",
-            ),
+            DIVIDED_BY_SCALE,
             frozenset({"batches", "saturated", "uniform"}),
         ),
         Mistake(
@@ -2023,10 +2018,7 @@ SCALE_FOR_WEIGHT = Task(
                     "    scores -= np.where(np.isneginf(highest), 0.0, highest)\n    count, tied",
                 ),
             ),
-            Text(
-                "입력 scores를 제자리에서 바꾸었습니다 (-=). 새 배열에 계산하세요.",
-                "The input scores are changed in place (-=). Compute into a new array.",
-            ),
+            SCORES_OVERWRITTEN,
             everywhere(TARGET_PARTS),
         ),
         Mistake(

@@ -8,6 +8,7 @@ from course_lib.checks import Text
 from course_lib.grading.bank import Bank, Mistake, Part, Task, everywhere, variant
 from course_lib.grading.draws import extreme_qkv, masked_qkv, random_mask, random_qkv
 from course_lib.grading.hints import (
+    ALL_AXES_REVERSED,
     AXIS_LOST,
     DIVIDED_BY_D_K,
     FIRST_BATCH_FOR_ALL,
@@ -21,6 +22,7 @@ from course_lib.grading.hints import (
     MASKED_AFTER_SOFTMAX,
     NOT_SCALED,
     SCALED_BY_D_V,
+    SECOND_AXIS_FOR_THE_LAST,
     SOFTMAX_OVER_QUERIES,
     TRUTH_OF_AN_ARRAY,
 )
@@ -823,10 +825,7 @@ SHARPEN = Task(
                 ("multiplied.max(axis=-1", "multiplied.max(axis=1"),
                 ("exponentials.sum(axis=-1", "exponentials.sum(axis=1"),
             ),
-            Text(
-                "axis=1은 행렬 하나일 때만 Key 축입니다. batch가 있으면 마지막 축 axis=-1을 쓰세요.",
-                "axis=1 is the Key axis of a single matrix only. With batch axes it is the last one, axis=-1.",
-            ),
+            SECOND_AXIS_FOR_THE_LAST,
             frozenset({"batches", "limit"}),
         ),
         Mistake(
@@ -1185,10 +1184,7 @@ ATTENTION_IN_COLUMNS = Task(
         ),
         Mistake(
             variant(attention_in_columns, "all_axes_reversed", ("np.swapaxes(k, -1, -2)", "k.T")),
-            Text(
-                ".T는 batch 축까지 뒤집습니다. 마지막 두 축만 바꾸세요 (np.swapaxes).",
-                ".T reverses the batch axes as well. Swap the last two only (np.swapaxes).",
-            ),
+            ALL_AXES_REVERSED,
             frozenset({"batches"}),
         ),
         Mistake(

@@ -13,6 +13,7 @@ from course_lib.grading.hints import (
     DIVIDED_BY_SCALE,
     EXPONENTIAL_OVERFLOWS_IN_TORCH,
     FIRST_BATCH_FOR_ALL,
+    FIRST_K_FOR_ALL,
     MASK_ADDED,
     MASK_INVERTED,
     MASK_MULTIPLIED_IN_TORCH,
@@ -20,6 +21,7 @@ from course_lib.grading.hints import (
     MASK_REQUIRED,
     MASKED_AFTER_SOFTMAX,
     MASKED_BEFORE_SCALING,
+    MEAN_SUBTRACTED,
     NOT_SCALED,
     SCALE_NOT_USED,
     SCALED_BY_D_V,
@@ -357,6 +359,17 @@ ONE_BATCH_AXIS_OF_KEYS = Text(
 )
 
 
+TENSOR_OVERWRITTEN = Text(
+    "입력 q를 제자리에서 바꾸려 했습니다 (*=). gradient를 구할 tensor는 제자리에서 바꿀 수 없습니다. 새 tensor에 계산하세요.",
+    "The input q would be changed in place (*=). A tensor whose gradient is asked for can't be: compute a new one.",
+)
+HALF_PRECISION_IN_TORCH = Text(
+    "float16으로 계산했습니다 (half). 자릿수가 모자라고 65504를 넘으면 inf가 됩니다. 입력의 dtype을 유지하세요.",
+    "This is computed in float16 (half), which has too few digits and turns into inf above 65504. Keep the dtype "
+    "of the inputs.",
+)
+
+
 ATTENTION = Task(
     name="attention",
     reference=attention,
@@ -499,19 +512,12 @@ ATTENTION = Task(
                 ("(q @ k.mT * scale).softmax", "(q @ k.mT).softmax"),
                 ("(q @ k.mT * scale).masked_fill", "(q @ k.mT).masked_fill"),
             ),
-            Text(
-                "입력 q를 제자리에서 바꾸려 했습니다 (*=). gradient를 구할 tensor는 제자리에서 바꿀 수 없습니다. 새 tensor에 계산하세요.",
-                "The input q would be changed in place (*=). A tensor whose gradient is asked for can't be: compute a new one.",
-            ),
+            TENSOR_OVERWRITTEN,
             everywhere(ATTENTION_PARTS),
         ),
         Mistake(
             half_precision,
-            Text(
-                "float16으로 계산했습니다 (half). 자릿수가 모자라고 65504를 넘으면 inf가 됩니다. 입력의 dtype을 유지하세요.",
-                "This is computed in float16 (half), which has too few digits and turns into inf above 65504. Keep the dtype "
-                "of the inputs.",
-            ),
+            HALF_PRECISION_IN_TORCH,
             everywhere(ATTENTION_PARTS),
         ),
         Mistake(finite_fill, FINITE_FILL, frozenset({"dead", "extremes"})),
@@ -1564,10 +1570,7 @@ CONTROLLED_WEIGHTS = Task(
                     "q, k = q - q.mean(-1, keepdim=True), k - k.mean(-1, keepdim=True)\n        q = q_gain * q * ((q**2)",
                 ),
             ),
-            Text(
-                "평균을 뺐습니다 (LayerNorm). RMSNorm은 제곱 평균의 제곱근으로 나누기만 합니다.",
-                "The mean is subtracted (LayerNorm). RMSNorm only divides by the root of the mean square.",
-            ),
+            MEAN_SUBTRACTED,
             frozenset({"norm", "together", "zero"}),
         ),
         Mistake(
@@ -1746,19 +1749,12 @@ CONTROLLED_WEIGHTS = Task(
                 "queries_overwritten",
                 ("        q = q_gain * q *", "        q *= q_gain\n        q = q *"),
             ),
-            Text(
-                "입력 q를 제자리에서 바꾸려 했습니다 (*=). gradient를 구할 tensor는 제자리에서 바꿀 수 없습니다. 새 tensor에 계산하세요.",
-                "The input q would be changed in place (*=). A tensor whose gradient is asked for can't be: compute a new one.",
-            ),
+            TENSOR_OVERWRITTEN,
             frozenset({"norm", "together", "zero"}),
         ),
         Mistake(
             half_precision_control,
-            Text(
-                "float16으로 계산했습니다 (half). 자릿수가 모자라고 65504를 넘으면 inf가 됩니다. 입력의 dtype을 유지하세요.",
-                "This is computed in float16 (half), which has too few digits and turns into inf above 65504. Keep the dtype "
-                "of the inputs.",
-            ),
+            HALF_PRECISION_IN_TORCH,
             everywhere(CONTROL_PARTS),
         ),
         Mistake(
@@ -1772,10 +1768,7 @@ CONTROLLED_WEIGHTS = Task(
                 "first_keys_for_all",
                 ("    logits = q @ k.mT", "    k = k.reshape(-1, *k.shape[-2:])[0]\n    logits = q @ k.mT"),
             ),
-            Text(
-                "모든 batch에 첫 번째 K를 썼습니다. batch마다 자기 K와 비교해야 합니다.",
-                "The first K serves every batch entry here. Each entry is compared with its own K.",
-            ),
+            FIRST_K_FOR_ALL,
             frozenset({"scaling", "norm", "cap", "together"}),
         ),
         Mistake(

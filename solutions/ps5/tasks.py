@@ -14,6 +14,7 @@ from course_lib.grading.hints import (
     DIVIDED_BY_D_K,
     EXPONENTIAL_OVERFLOWS,
     HALF_PRECISION,
+    MEAN_SUBTRACTED,
     NOT_SCALED,
     ONE_MAXIMUM_FOR_ALL,
     SCALED_BY_D_V,
@@ -148,6 +149,16 @@ def sizes_of_the_lecture(n, d_model, heads, kv_heads=None, d_k=None, d_ff=None, 
     return layer_cost(n, d_model, heads)
 
 
+EVERY_HEAD_FULL_WIDTH = Text(
+    "head마다 폭을 d_model로 잡았습니다. d_k가 없으면 폭을 나누어 d_model / heads씩 갖습니다.",
+    "Each head has the whole width d_model here. Where d_k is not given, heads share it: d_model / heads each.",
+)
+KV_HEADS_REQUIRED = Text(
+    "kv_heads가 None일 때 실패합니다. 주어지지 않으면 heads와 같습니다 (MHA).",
+    "This fails where kv_heads is None. Not given, it equals heads (MHA).",
+)
+
+
 LAYER_COST = Task(
     name="layer_cost",
     reference=layer_cost,
@@ -191,10 +202,7 @@ LAYER_COST = Task(
         ),
         Mistake(
             variant(layer_cost, "every_head_full_width", ("d_model // heads if", "d_model if")),
-            Text(
-                "head마다 폭을 d_model로 잡았습니다. d_k가 없으면 폭을 나누어 d_model / heads씩 갖습니다.",
-                "Each head has the whole width d_model here. Where d_k is not given, heads share it: d_model / heads each.",
-            ),
+            EVERY_HEAD_FULL_WIDTH,
             frozenset({"vanilla", "shared", "gated", "large"}),
         ),
         Mistake(
@@ -359,10 +367,7 @@ LAYER_COST = Task(
                 "kv_heads_required",
                 ("    kv_heads = heads if kv_heads is None else kv_heads\n", ""),
             ),
-            Text(
-                "kv_heads가 None일 때 실패합니다. 주어지지 않으면 heads와 같습니다 (MHA).",
-                "This fails where kv_heads is None. Not given, it equals heads (MHA).",
-            ),
+            KV_HEADS_REQUIRED,
             frozenset({"vanilla", "widths", "gated"}),
         ),
         Mistake(
@@ -787,10 +792,7 @@ BREAK_EVEN = Task(
         ),
         Mistake(
             variant(break_even, "heads_as_wide_as_the_model", ("d_model // heads if", "d_model if")),
-            Text(
-                "head마다 폭을 d_model로 잡았습니다. d_k가 없으면 폭을 나누어 d_model / heads씩 갖습니다.",
-                "Each head has the whole width d_model here. Where d_k is not given, heads share it: d_model / heads each.",
-            ),
+            EVERY_HEAD_FULL_WIDTH,
             everywhere(RATIO_PARTS) - {"widths"},
         ),
     ),
@@ -1108,10 +1110,7 @@ CACHE_BYTES = Task(
                 "only_gqa_and_mla",
                 ("    kv_heads = heads if kv_heads is None else kv_heads\n", ""),
             ),
-            Text(
-                "kv_heads가 None일 때 실패합니다. 주어지지 않으면 heads와 같습니다 (MHA).",
-                "This fails where kv_heads is None. Not given, it equals heads (MHA).",
-            ),
+            KV_HEADS_REQUIRED,
             frozenset({"mha", "window"}),
         ),
         Mistake(
@@ -2384,10 +2383,7 @@ RESIDUAL_BLOCK = Task(
                     "    read = stream + from_attention\n    read = norm(read - read.mean(-1, keepdims=True))\n",
                 ),
             ),
-            Text(
-                "평균을 뺐습니다 (LayerNorm). RMSNorm은 제곱 평균의 제곱근으로 나누기만 합니다.",
-                "The mean is subtracted (LayerNorm). RMSNorm only divides by the root of the mean square.",
-            ),
+            MEAN_SUBTRACTED,
             everywhere(STREAM_PARTS),
         ),
         Mistake(

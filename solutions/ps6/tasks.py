@@ -13,6 +13,7 @@ from course_lib.grading.hints import (
     FIRST_BATCH_FOR_ALL,
     HALF_PRECISION,
     HALF_PRECISION_AROUND_10000,
+    LARGE_NUMBER_FOR_INFINITY,
     MASK_INVERTED,
     MASK_MULTIPLIED,
     MASK_NOT_USED,
@@ -21,6 +22,7 @@ from course_lib.grading.hints import (
     NOT_SCALED,
     ONE_MAXIMUM_FOR_ALL,
     OUTPUT_TRANSPOSED,
+    QUERIES_OVERWRITTEN,
     SCALE_NOT_USED,
     SCALED_BY_D_V,
     SCALED_TWICE,
@@ -170,6 +172,12 @@ def as_large_as_the_first(first, second):
     return result
 
 
+SUM_BEFORE_MAXIMUM = Text(
+    "두 수의 순서가 바뀌었습니다. 최댓값이 먼저, 합이 다음입니다.",
+    "The two numbers have changed places. The maximum comes first, then the sum.",
+)
+
+
 MERGE = Task(
     name="merge",
     reference=merge,
@@ -311,10 +319,7 @@ MERGE = Task(
         ),
         Mistake(
             variant(merge, "sum_before_maximum", ("[highest, total]", "[total, highest]")),
-            Text(
-                "두 수의 순서가 바뀌었습니다. 최댓값이 먼저, 합이 다음입니다.",
-                "The two numbers have changed places. The maximum comes first, then the sum.",
-            ),
+            SUM_BEFORE_MAXIMUM,
             everywhere(MERGE_PARTS),
         ),
         Mistake(
@@ -567,6 +572,12 @@ def states_in_torch(logits, block_size):
     return torch.stack(states, dim=-2)
 
 
+LAST_BLOCK_DROPPED = Text(
+    "모자라는 마지막 block을 버렸습니다. 남은 Keys도 한 block입니다.",
+    "The last block, which is shorter, is dropped. The Keys left over make a block as well.",
+)
+
+
 RUNNING_STATES = Task(
     name="running_states",
     reference=running_states,
@@ -627,10 +638,7 @@ RUNNING_STATES = Task(
                     "range(0, max(logits.shape[-1] - block_size, 0) + 1, block_size)",
                 ),
             ),
-            Text(
-                "모자라는 마지막 block을 버렸습니다. 남은 Keys도 한 block입니다.",
-                "The last block, which is shorter, is dropped. The Keys left over make a block as well.",
-            ),
+            LAST_BLOCK_DROPPED,
             frozenset({"ragged", "batches", "masked", "high"}),
         ),
         Mistake(
@@ -870,10 +878,7 @@ RUNNING_STATES = Task(
         ),
         Mistake(
             variant(running_states, "sum_before_maximum", ("[highest, total]", "[total, highest]")),
-            Text(
-                "두 수의 순서가 바뀌었습니다. 최댓값이 먼저, 합이 다음입니다.",
-                "The two numbers have changed places. The maximum comes first, then the sum.",
-            ),
+            SUM_BEFORE_MAXIMUM,
             everywhere(STATE_PARTS),
         ),
         Mistake(
@@ -1199,6 +1204,24 @@ def whole_mask_made_additive(q, k, v, block_size, mask=None, scale=None):
     return output / np.where(total == 0, 1.0, total)
 
 
+NOTHING_RESCALED = Text(
+    "최댓값이 바뀌어도 옛 합과 output을 그대로 두었습니다. 둘 다 exp(옛 최댓값 − 새 최댓값)을 곱하세요.",
+    "Old sum and output stay as they are when the maximum changes. Multiply both by exp(old − new).",
+)
+NEVER_DIVIDED = Text(
+    "마지막에 합으로 나누지 않았습니다.",
+    "The division by the sum, at the end, is missing.",
+)
+MAXIMUM_NOT_SUBTRACTED = Text(
+    "최댓값을 빼지 않아 exp가 넘치거나 모두 0이 되었습니다.",
+    "No maximum is subtracted, and exp overflows or vanishes.",
+)
+MASKED_AFTER_THE_SUM = Text(
+    "합을 구한 뒤에 mask를 곱하면 가려진 Keys의 비중이 합에 남습니다. Softmax 앞에서 logit을 −∞로 두세요.",
+    "Masking once the sum is taken leaves the masked Keys' share in it. Put −∞ into the logits before Softmax.",
+)
+
+
 BLOCKED_ATTENTION = Task(
     name="blocked_attention",
     reference=blocked_attention,
@@ -1258,10 +1281,7 @@ BLOCKED_ATTENTION = Task(
                 ("output * kept + ", "output + "),
                 ("total * kept + ", "total + "),
             ),
-            Text(
-                "최댓값이 바뀌어도 옛 합과 output을 그대로 두었습니다. 둘 다 exp(옛 최댓값 − 새 최댓값)을 곱하세요.",
-                "Old sum and output stay as they are when the maximum changes. Multiply both by exp(old − new).",
-            ),
+            NOTHING_RESCALED,
             everywhere(BLOCKED_PARTS),
         ),
         Mistake(
@@ -1283,10 +1303,7 @@ BLOCKED_ATTENTION = Task(
             variant(
                 blocked_attention, "never_divided", ("output / np.where(total == 0, 1.0, total)", "output")
             ),
-            Text(
-                "마지막에 합으로 나누지 않았습니다.",
-                "The division by the sum, at the end, is missing.",
-            ),
+            NEVER_DIVIDED,
             everywhere(BLOCKED_PARTS) - {"extremes"},
         ),
         Mistake(
@@ -1298,10 +1315,7 @@ BLOCKED_ATTENTION = Task(
                     "range(0, max(k.shape[-2] - block_size, 0) + 1, block_size)",
                 ),
             ),
-            Text(
-                "모자라는 마지막 block을 버렸습니다. 남은 Keys도 한 block입니다.",
-                "The last block, which is shorter, is dropped. The Keys left over make a block as well.",
-            ),
+            LAST_BLOCK_DROPPED,
             everywhere(BLOCKED_PARTS) - {"even"},
         ),
         Mistake(
@@ -1367,19 +1381,12 @@ BLOCKED_ATTENTION = Task(
                 ("np.maximum(highest, logits.max(axis=-1, keepdims=True))", "0.0"),
                 ("highest, total, output = -np.inf", "highest, total, output = 0.0"),
             ),
-            Text(
-                "최댓값을 빼지 않아 exp가 넘치거나 모두 0이 되었습니다.",
-                "No maximum is subtracted, and exp overflows or vanishes.",
-            ),
+            MAXIMUM_NOT_SUBTRACTED,
             frozenset({"extremes"}),
         ),
         Mistake(
             variant(blocked_attention, "large_number_for_infinity", ("logits, -np.inf)", "logits, -1e9)")),
-            Text(
-                "−1e9로 채우면 그보다 작은 score와 모두 가려진 row에서 가려진 Value를 읽습니다. -np.inf를 쓰세요.",
-                "Filling with −1e9 reads masked Values where scores are smaller or a row is masked throughout. "
-                "Write -np.inf.",
-            ),
+            LARGE_NUMBER_FOR_INFINITY,
             frozenset({"dead", "extremes"}),
         ),
         Mistake(
@@ -1413,10 +1420,7 @@ BLOCKED_ATTENTION = Task(
                     "        output = output * kept",
                 ),
             ),
-            Text(
-                "합을 구한 뒤에 mask를 곱하면 가려진 Keys의 비중이 합에 남습니다. Softmax 앞에서 logit을 −∞로 두세요.",
-                "Masking once the sum is taken leaves the masked Keys' share in it. Put −∞ into the logits before Softmax.",
-            ),
+            MASKED_AFTER_THE_SUM,
             WITH_MASK,
         ),
         Mistake(
@@ -1488,10 +1492,7 @@ BLOCKED_ATTENTION = Task(
                 ("    highest, total, output =", "    q *= scale\n    highest, total, output ="),
                 (" * scale\n        if mask", "\n        if mask"),
             ),
-            Text(
-                "입력 q를 제자리에서 바꾸었습니다 (*=). 새 배열에 계산하세요.",
-                "The input q is changed in place (*=). Compute into a new array.",
-            ),
+            QUERIES_OVERWRITTEN,
             everywhere(BLOCKED_PARTS),
         ),
         Mistake(
@@ -1780,6 +1781,12 @@ def blocks_of_one_offset(n_q, n_k, block_q, block_k, offsets):
     return result
 
 
+OFFSET_SUBTRACTED = Text(
+    "offset의 부호가 반대입니다. 양수이면 더 많은 Keys가 보입니다: j <= i + offset.",
+    "The offset has the wrong sign. A positive one shows more Keys: j <= i + offset.",
+)
+
+
 CAUSAL_BLOCKS = Task(
     name="causal_blocks",
     reference=causal_blocks,
@@ -1925,10 +1932,7 @@ CAUSAL_BLOCKS = Task(
                 ("block_q)[:, None] + offsets", "block_q)[:, None] - offsets"),
                 ("- 1 + offsets", "- 1 - offsets"),
             ),
-            Text(
-                "offset의 부호가 반대입니다. 양수이면 더 많은 Keys가 보입니다: j <= i + offset.",
-                "The offset has the wrong sign. A positive one shows more Keys: j <= i + offset.",
-            ),
+            OFFSET_SUBTRACTED,
             everywhere(BLOCK_PARTS),
         ),
         Mistake(
@@ -2396,10 +2400,7 @@ CAUSAL_ATTENTION = Task(
                 ("rows[-1] + offset + 1", "rows[-1] - offset + 1"),
                 ("rows[:, None] + offset", "rows[:, None] - offset"),
             ),
-            Text(
-                "offset의 부호가 반대입니다. 양수이면 더 많은 Keys가 보입니다: j <= i + offset.",
-                "The offset has the wrong sign. A positive one shows more Keys: j <= i + offset.",
-            ),
+            OFFSET_SUBTRACTED,
             everywhere(CAUSAL_PARTS) - {"whole", "ragged"},
         ),
         Mistake(
@@ -2430,10 +2431,7 @@ CAUSAL_ATTENTION = Task(
             variant(
                 causal_attention, "nothing_rescaled", ("total * kept", "total"), ("mixture * kept", "mixture")
             ),
-            Text(
-                "최댓값이 바뀌어도 옛 합과 output을 그대로 두었습니다. 둘 다 exp(옛 최댓값 − 새 최댓값)을 곱하세요.",
-                "Old sum and output stay as they are when the maximum changes. Multiply both by exp(old − new).",
-            ),
+            NOTHING_RESCALED,
             everywhere(CAUSAL_PARTS),
         ),
         Mistake(
@@ -2455,10 +2453,7 @@ CAUSAL_ATTENTION = Task(
                 ("np.maximum(highest, logits.max(axis=-1, keepdims=True))", "0.0"),
                 ("highest, total, mixture = -np.inf", "highest, total, mixture = 0.0"),
             ),
-            Text(
-                "최댓값을 빼지 않아 exp가 넘치거나 모두 0이 되었습니다.",
-                "No maximum is subtracted, and exp overflows or vanishes.",
-            ),
+            MAXIMUM_NOT_SUBTRACTED,
             frozenset({"extremes"}),
         ),
         Mistake(
@@ -2517,10 +2512,7 @@ CAUSAL_ATTENTION = Task(
                     "            mixture = mixture * kept",
                 ),
             ),
-            Text(
-                "합을 구한 뒤에 mask를 곱하면 가려진 Keys의 비중이 합에 남습니다. Softmax 앞에서 logit을 −∞로 두세요.",
-                "Masking once the sum is taken leaves the masked Keys' share in it. Put −∞ into the logits before Softmax.",
-            ),
+            MASKED_AFTER_THE_SUM,
             everywhere(CAUSAL_PARTS),
         ),
         Mistake(
@@ -2624,10 +2616,7 @@ CAUSAL_ATTENTION = Task(
             variant(
                 causal_attention, "never_divided", ("mixture / np.where(total == 0, 1.0, total)", "mixture")
             ),
-            Text(
-                "마지막에 합으로 나누지 않았습니다.",
-                "The division by the sum, at the end, is missing.",
-            ),
+            NEVER_DIVIDED,
             everywhere(CAUSAL_PARTS) - {"extremes"},
         ),
         Mistake(
