@@ -370,6 +370,12 @@ HALF_PRECISION_IN_TORCH = Text(
 )
 
 
+MASK_INVERTED_IN_TORCH = Text(
+    "mask를 반대로 읽었습니다. 여기서 True는 '볼 수 있음'입니다 (nn.MultiheadAttention의 boolean mask와 반대).",
+    "The mask is inverted. True means may attend here, the opposite of nn.MultiheadAttention's boolean mask.",
+)
+
+
 ATTENTION = Task(
     name="attention",
     reference=attention,
@@ -455,10 +461,12 @@ ATTENTION = Task(
         ),
         Mistake(
             variant(attention, "mask_inverted", ("    read = mask", "    mask = ~mask\n    read = mask")),
-            Text(
-                "mask를 반대로 읽었습니다. 여기서 True는 '볼 수 있음'입니다 (nn.MultiheadAttention의 boolean mask와 반대).",
-                "The mask is inverted. True means may attend here, the opposite of nn.MultiheadAttention's boolean mask.",
-            ),
+            MASK_INVERTED_IN_TORCH,
+            WITH_MASK,
+        ),
+        Mistake(
+            variant(attention, "filled_where_visible", ("~mask & alive", "mask & alive")),
+            MASK_INVERTED_IN_TORCH,
             WITH_MASK,
         ),
         Mistake(
