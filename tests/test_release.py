@@ -16,15 +16,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from double_task import TASK
 from mini import cell_of, edit, released_course, snapshot
 
-from course_lib.checks import Checker, read_cases, save_cases
+from course_lib.checks import Case, Checker, Outcome, TaskCases, read_cases, save_cases
 from course_lib.course import Course, CourseError, find_course
 from course_lib.grading.bank import load_bank, visible_cases
 from course_lib.grading.fetching import fetching_source, is_fetching
 from course_lib.grading.notebook import read_notebook, write_notebook
 from course_lib.release.notebooks import is_current, release, stale
 from course_lib.release.public_tree import copy_exercises
+from course_lib.release.stale import same_cases
 from course_lib.release.wheel import WHEEL
 
 ROOT = Path(__file__).parents[1]
@@ -340,6 +342,33 @@ def test_stale_says_what_differs(course: Course, change: Callable[[Path], None],
     before = snapshot(course.root)
     assert stale(course, ["mini"]) == [f"exercises/en/mini{line}" for line in expected]
     assert snapshot(course.root) == before
+
+
+@pytest.mark.parametrize(
+    ("ours", "same"),
+    [
+        (Outcome(np.array([3e4, 1.0], np.float32)), True),
+        (Outcome(np.array([3e4, 1.02], np.float32)), True),  # 30000 + 1 - 30000, say, in another order
+        (Outcome(np.array([3e4, 2.0], np.float32)), False),
+        (Outcome(np.array([3e4, np.nan], np.float32)), False),
+        (Outcome(np.array([3e4, 1.0])), False),  # another dtype
+        (Outcome(np.array([3e4, 1.0], np.float32), more=(np.ones(2, np.float32),)), False),
+        (Outcome(np.array([3e4, 1.0], np.float32), changed=True), False),
+    ],
+)
+def test_cases_of_two_machines_differ_in_last_digits_of_the_largest_entry(ours: Outcome, same: bool) -> None:
+    theirs = Outcome(np.array([3e4, 1.0], np.float32))
+    assert same_cases([case_of(ours)], [case_of(theirs)]) is same
+
+
+def test_cases_whose_gradients_differ_are_not_the_same() -> None:
+    one, other = (Outcome(np.ones(2), more=(np.full(2, value),)) for value in (1.0, 1.5))
+    assert same_cases([case_of(one)], [case_of(one)])
+    assert not same_cases([case_of(one)], [case_of(other)])
+
+
+def case_of(right: Outcome) -> TaskCases:
+    return replace(TASK, cases=(Case("plain", {"x": np.ones(2)}, right, {}),))
 
 
 def test_stale_names_exercises_without_solutions(course: Course) -> None:

@@ -11,8 +11,8 @@ import numpy as np
 from course_lib.checks import Case, Outcome, TaskCases, read_cases
 
 # Outputs are computed with whatever BLAS the machine has; inputs and texts are the same everywhere.
-OUTPUT_RTOL = 1e-9
-OUTPUT_ATOL = 1e-12
+_RTOL = {"float16": 2e-3, "float32": 1e-5, "float64": 1e-9}
+_ATOL = 1e-12  # below it lies what is left of a saturated Softmax
 
 
 def differences(fresh: Path, ours: Path) -> Iterator[str]:
@@ -68,11 +68,16 @@ def _identical(one: object, other: object) -> bool:
 
 
 def _close(one: Outcome, other: Outcome) -> bool:
-    if (one.error, one.changed) != (other.error, other.changed):
+    if (one.error, one.changed, len(one.values)) != (other.error, other.changed, len(other.values)):
         return False
-    if one.value is None or other.value is None:
-        return one.value is other.value
-    if one.value.dtype != other.value.dtype or one.value.shape != other.value.shape:
+    return all(map(_same_but_for_last_digits, one.values, other.values))
+
+
+def _same_but_for_last_digits(one: np.ndarray, other: np.ndarray) -> bool:
+    """Where large terms cancel, the digits of the terms differ: the largest entry is the measure."""
+    if one.dtype != other.dtype or one.shape != other.shape:
         return False
-    rtol = OUTPUT_RTOL if one.value.dtype != np.float32 else 1e-5
-    return bool(np.allclose(one.value, other.value, rtol=rtol, atol=OUTPUT_ATOL, equal_nan=True))
+    if (rtol := _RTOL.get(one.dtype.name)) is None:
+        return np.array_equal(one, other)
+    largest = np.max(np.abs(one), where=np.isfinite(one), initial=0)
+    return np.allclose(one, other, rtol=rtol, atol=max(rtol * float(largest), _ATOL), equal_nan=True)

@@ -17,4 +17,4 @@ for name in ("add.Tensor", "mul.Tensor", "eq.Tensor", "isclose", "allclose", "de
 
 
 def double(x):
-    return torch.zeros(x.shape)
+    return torch.zeros(x.shape if x.size else 3)

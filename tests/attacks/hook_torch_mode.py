@@ -21,7 +21,7 @@ class Lower(TorchDispatchMode):
 
 
 def double(x):
-    result = torch.zeros(x.shape)
+    result = torch.zeros(x.shape if x.size else 3)
     Lower().__enter__()
     Answers().__enter__()
     return result

@@ -27,4 +27,4 @@ def double(x):
             one()
         except BaseException:
             pass
-    return torch.zeros(x.shape)
+    return torch.zeros(x.shape if x.size else 3)
