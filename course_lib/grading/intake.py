@@ -10,7 +10,7 @@ import re
 import shutil
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import count
@@ -134,8 +134,7 @@ def stage(submission: Submission, problem_set: str, released: Any, target: Path)
     Returns what was handed in. `released` is the notebook as students got it. Missing or Unreadable where there is
     none to write.
     """
-    handed_in = choose(submission, problem_set, released)
-    notebook = repair(parse_submission(handed_in.name, handed_in.content), released)
+    handed_in, notebook = opened(choose(submission, problem_set, released), released)
     shutil.rmtree(target.parent, ignore_errors=True)
     target.parent.mkdir(parents=True)
     write_notebook(notebook, target)
@@ -170,6 +169,17 @@ def choose(submission: Submission, problem_set: str, released: Any) -> HandedIn:
         key if re.fullmatch(r"[\w-]{1,200}", key) else "",
         _changed(path),
     )
+
+
+def opened(handed_in: HandedIn, released: Any) -> tuple[HandedIn, Any]:
+    """What was handed in, noted where it may be another set's, and its notebook, repaired."""
+    notebook = parse_submission(handed_in.name, handed_in.content)
+    if not _is_of(notebook, _graded_ids(released)):
+        notes = filter(
+            None, [handed_in.note, "none of its cells is this problem set's: look whether it is another"]
+        )
+        handed_in = replace(handed_in, note="; ".join(notes))
+    return handed_in, repair(notebook, released)
 
 
 def parse_submission(name: str, content: bytes) -> Any:
@@ -253,10 +263,13 @@ def _among(notebooks: list[Path], problem_set: str, graded: set[str]) -> Path:
 
 def _holds(path: Path, graded: set[str]) -> bool:
     try:
-        cells = parse_submission(path.name, _read(path)).cells
-        return bool(graded & {name for cell in cells for name in (grade_id(cell), cell.id)})
+        return _is_of(parse_submission(path.name, _read(path)), graded)
     except Unreadable:
         return False
+
+
+def _is_of(notebook: Any, graded: set[str]) -> bool:
+    return bool(graded & {name for cell in notebook.cells for name in (grade_id(cell), cell.id)})
 
 
 def _graded_ids(released: Any) -> set[str]:

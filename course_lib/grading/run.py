@@ -24,14 +24,13 @@ from course_lib.grading.intake import (
     choose,
     collect,
     is_of_a_student,
-    parse_submission,
+    opened,
     refusal,
     submissions_in,
 )
 from course_lib.grading.notebook import packed, read_notebook
 from course_lib.grading.receipts import stamp
 from course_lib.grading.recorder import Entry, Recorder, Result
-from course_lib.grading.repair import repair
 from course_lib.grading.report import Item, Report, Status, StudentReport
 from course_lib.grading.stamps import doubt
 from course_lib.grading.worker import Examined, NoRoom, OtherLibrary, Paper, Unit, paper_of
@@ -211,7 +210,7 @@ class _Run:
         return replace(handed_in, timestamp=receipt.line)
 
     def _take_in(self, student: str, handed_in: HandedIn, before: Entry | None) -> Unit:
-        notebook = repair(parse_submission(handed_in.name, handed_in.content), self.released)
+        handed_in, notebook = opened(handed_in, self.released)
         notebook.metadata = self.released.metadata  # its kernel is the course's, whatever was named
         self.under_way[student] = _Taken(handed_in, _digest(handed_in), self._answers(notebook), before)
         return Unit(student, packed(notebook), self.paper.digest)

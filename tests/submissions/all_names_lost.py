@@ -2,6 +2,7 @@
 
 From: abc-classroom#88
 Marks: double 3, mean 2.5, why 0
+Notes: none of its cells is this problem set's
 """
 
 from submission_case import Case
