@@ -8,6 +8,10 @@ ALL_AXES_REVERSED = Text(
     ".T는 batch 축까지 뒤집습니다. 마지막 두 축만 바꾸세요 (np.swapaxes).",
     ".T reverses the batch axes as well. Swap the last two only (np.swapaxes).",
 )
+AXES_OF_LENGTH_1_DROPPED = Text(
+    "크기 1인 축이 사라졌습니다 (np.squeeze). batch 축은 크기가 1이어도 그대로 둡니다.",
+    "Axes of length 1 are gone (np.squeeze). A batch axis stays, even where it is 1 long.",
+)
 AXIS_LOST = Text(
     "두 배열의 축이 어긋납니다. 최댓값, 합, 평균을 구한 축이 사라졌다면 keepdims=True를 주어 크기 1인 축으로 남기고, "
     "@ 자리에 * 를 쓰지 않았는지 보세요.",

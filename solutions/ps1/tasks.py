@@ -6,6 +6,7 @@ from course_lib.checks import Text
 from course_lib.grading.bank import Bank, Mistake, Part, Task, Written, everywhere, variant
 from course_lib.grading.draws import extreme_qkv, masked_qkv, random_mask, random_qkv, scaled_qkv
 from course_lib.grading.hints import (
+    AXES_OF_LENGTH_1_DROPPED,
     AXIS_LOST,
     COMPARED_AS_A_WHOLE,
     DIVIDED_BY_D_K,
@@ -225,6 +226,15 @@ SCORES = Task(
             variant(scores, "axes_of_one_batch", ("np.swapaxes(k, -1, -2)", "np.transpose(k, (0, 2, 1))")),
             AXES_OF_ONE_BATCH,
             everywhere(SCORE_PARTS),
+        ),
+        Mistake(
+            variant(
+                scores,
+                "scores_squeezed",
+                ("return q @ np.swapaxes(k, -1, -2)", "return np.squeeze(q @ np.swapaxes(k, -1, -2))"),
+            ),
+            AXES_OF_LENGTH_1_DROPPED,
+            frozenset({"batches"}),
         ),
     ),
     right_answers=(
@@ -525,6 +535,19 @@ SCALE_AND_MASK = Task(
         Mistake(
             logits_indexed,
             MASK_INDEXED,
+            frozenset({"broadcast"}),
+        ),
+        Mistake(
+            variant(
+                scale_and_mask,
+                "scale_and_mask_squeezed",
+                ("return logits", "return np.squeeze(logits)"),
+                (
+                    "return np.where(mask, logits, -np.inf)",
+                    "return np.squeeze(np.where(mask, logits, -np.inf))",
+                ),
+            ),
+            AXES_OF_LENGTH_1_DROPPED,
             frozenset({"broadcast"}),
         ),
     ),
@@ -915,6 +938,18 @@ SOFTMAX = Task(
             ),
             NOT_THE_MAXIMUM_SUBTRACTED,
             frozenset({"large"}),
+        ),
+        Mistake(
+            variant(
+                softmax,
+                "softmax_squeezed",
+                (
+                    "return exponentials / np.where(total == 0, 1.0, total)",
+                    "return np.squeeze(exponentials / np.where(total == 0, 1.0, total))",
+                ),
+            ),
+            AXES_OF_LENGTH_1_DROPPED,
+            frozenset({"batches"}),
         ),
     ),
     right_answers=(softmax_by_loops, softmax_by_logsumexp, softmax_mended, softmax_in_torch),
@@ -1337,6 +1372,18 @@ ATTENTION = Task(
                 f"{SCALED_TWICE.en} And multiplied after the mask, 0 × (−∞) is NaN for scale=0.",
             ),
             frozenset({"scale"}),
+        ),
+        Mistake(
+            variant(
+                attention,
+                "attention_squeezed",
+                (
+                    "return exponentials / np.where(total == 0, 1.0, total) @ v",
+                    "return np.squeeze(exponentials / np.where(total == 0, 1.0, total) @ v)",
+                ),
+            ),
+            AXES_OF_LENGTH_1_DROPPED,
+            frozenset({"batches"}),
         ),
     ),
     right_answers=(attention_by_loops, attention_by_einsum, attention_in_torch, attention_in_steps),

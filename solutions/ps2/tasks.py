@@ -6,6 +6,7 @@ from course_lib.checks import Text
 from course_lib.grading.bank import Bank, Mistake, Part, Task, Written, everywhere, variant
 from course_lib.grading.draws import random_mask
 from course_lib.grading.hints import (
+    AXES_OF_LENGTH_1_DROPPED,
     AXIS_LOST,
     COMPARED_AS_A_WHOLE,
     DIVIDED_BY_SCALE,
@@ -491,6 +492,18 @@ SCORE_VARIANCES = Task(
             ),
             WITH_VALID,
         ),
+        Mistake(
+            variant(
+                score_variances,
+                "score_variances_squeezed",
+                (
+                    "return np.concatenate([variance, variance / q.shape[-1]], axis=-1)",
+                    "return np.squeeze(np.concatenate([variance, variance / q.shape[-1]], axis=-1))",
+                ),
+            ),
+            AXES_OF_LENGTH_1_DROPPED,
+            frozenset({"batches"}),
+        ),
     ),
     right_answers=(
         variances_by_nanvar,
@@ -534,7 +547,8 @@ def draw_means(rng):
 
 def draw_layers(rng):
     broadcast = {"std_q": rng.uniform(0.5, 3.0, (3, 1, 5)), "std_k": rng.uniform(0.5, 3.0, (2, 5))}
-    return [{**random_spread(rng, (2, 5)), **random_means(rng, (2, 5))}, broadcast]
+    single = random_spread(rng, (2, 1, 7))
+    return [{**random_spread(rng, (2, 5)), **random_means(rng, (2, 5))}, broadcast, single]
 
 
 def draw_constants(rng):
@@ -810,6 +824,18 @@ UNIT_SCALE = Task(
             ),
             COMPARED_AS_A_WHOLE,
             frozenset({"batches", "constant"}),
+        ),
+        Mistake(
+            variant(
+                unit_scale,
+                "unit_scale_squeezed",
+                (
+                    "return np.where(varies, 1 / np.sqrt(np.where(varies, variance, 1.0)), np.nan)",
+                    "return np.squeeze(np.where(varies, 1 / np.sqrt(np.where(varies, variance, 1.0)), np.nan))",
+                ),
+            ),
+            AXES_OF_LENGTH_1_DROPPED,
+            frozenset({"batches"}),
         ),
     ),
     right_answers=(
@@ -1236,6 +1262,18 @@ SOFTMAX_JACOBIAN = Task(
             NOT_THE_MAXIMUM_SUBTRACTED,
             frozenset({"large"}),
         ),
+        Mistake(
+            variant(
+                softmax_jacobian,
+                "softmax_jacobian_squeezed",
+                (
+                    "return scale * weights[..., :, None] * (identity - weights[..., None, :])",
+                    "return np.squeeze(scale * weights[..., :, None] * (identity - weights[..., None, :]))",
+                ),
+            ),
+            AXES_OF_LENGTH_1_DROPPED,
+            frozenset({"batches"}),
+        ),
     ),
     right_answers=(
         jacobian_by_loops,
@@ -1630,6 +1668,18 @@ ATTENTION_ENTROPY = Task(
             TRUTH_OF_AN_ARRAY,
             WITH_MASK,
         ),
+        Mistake(
+            variant(
+                attention_entropy,
+                "attention_entropy_squeezed",
+                (
+                    "return -(weights * np.log(np.where(weights > 0, weights, 1.0))).sum(axis=-1)",
+                    "return np.squeeze(-(weights * np.log(np.where(weights > 0, weights, 1.0))).sum(axis=-1))",
+                ),
+            ),
+            AXES_OF_LENGTH_1_DROPPED,
+            frozenset({"masked"}),
+        ),
     ),
     right_answers=(
         entropy_by_logsumexp,
@@ -1691,7 +1741,12 @@ def draw_one_query(rng):
 
 def draw_queries(rng):
     scores = np.stack([rows_of_gaps(rng, 5, 7) for _ in range(3)])
-    return [{"scores": scores[0], "target": 0.8}, {"scores": scores, "target": float(rng.uniform(0.5, 0.9))}]
+    target = float(rng.uniform(0.5, 0.9))
+    return [
+        {"scores": scores[0], "target": 0.8},
+        {"scores": scores, "target": target},
+        {"scores": scores[:, :1], "target": target},
+    ]
 
 
 def draw_masked_scores(rng):
@@ -2039,6 +2094,18 @@ SCALE_FOR_WEIGHT = Task(
             ),
             COMPARED_AS_A_WHOLE,
             frozenset({"batches", "masked", "limits", "far"}),
+        ),
+        Mistake(
+            variant(
+                scale_for_weight,
+                "scale_for_weight_squeezed",
+                (
+                    "return np.select(limits, [np.inf, 0.0, np.inf], default=2.0**high)",
+                    "return np.squeeze(np.select(limits, [np.inf, 0.0, np.inf], default=2.0**high))",
+                ),
+            ),
+            AXES_OF_LENGTH_1_DROPPED,
+            frozenset({"batches"}),
         ),
     ),
     right_answers=(

@@ -9,6 +9,7 @@ from course_lib.grading.bank import Bank, Mistake, Part, Task, everywhere, varia
 from course_lib.grading.draws import extreme_qkv, masked_qkv, random_mask, random_qkv
 from course_lib.grading.hints import (
     ALL_AXES_REVERSED,
+    AXES_OF_LENGTH_1_DROPPED,
     AXIS_LOST,
     DIVIDED_BY_D_K,
     FIRST_BATCH_FOR_ALL,
@@ -53,6 +54,7 @@ def draw_contribution_batches(rng):
         {"weights": random_weights(rng, 2, 5, 7), "v": rng.normal(size=(2, 7, 3))},
         {"weights": random_weights(rng, 2, 3, 5, 7), "v": rng.normal(size=(3, 7, 11))},
         {"weights": random_weights(rng, 5, 7), "v": rng.normal(size=(2, 1, 7, 3))},
+        {"weights": random_weights(rng, 2, 1, 5, 7), "v": rng.normal(size=(7, 3))},
     ]
 
 
@@ -329,6 +331,18 @@ CONTRIBUTIONS = Task(
             ),
             frozenset({"masked"}),
         ),
+        Mistake(
+            variant(
+                contributions,
+                "contributions_squeezed",
+                (
+                    "np.where(shares == 0, 0.0, shares * v[..., None, :, :])",
+                    "np.where(shares == 0, 0.0, shares * v[..., None, :, :]).squeeze()",
+                ),
+            ),
+            AXES_OF_LENGTH_1_DROPPED,
+            frozenset({"batches"}),
+        ),
     ),
     right_answers=(
         contributions_by_einsum,
@@ -373,7 +387,10 @@ def draw_factors(rng):
 
 
 def draw_logit_batches(rng):
-    return [{"logits": distinct_logits(rng, 2, 5, 7), "factors": np.array([0.5, 3.0, 10.0])}]
+    return [
+        {"logits": distinct_logits(rng, 2, 5, 7), "factors": np.array([0.5, 3.0, 10.0])},
+        {"logits": distinct_logits(rng, 2, 1, 5, 7), "factors": np.array([2.0])},
+    ]
 
 
 # What float32 holds, no finite factor that people write brings to its limit: the smallest differences, times 1e9 or
@@ -536,6 +553,10 @@ MULTIPLIED_AS_THEY_COME = Text(
 )
 
 
+MASKED_MULTIPLIED = Text(
+    "−∞에도 배수를 곱했습니다. 0 × (−∞)는 NaN, −1 × (−∞)는 +∞입니다. 가려진 자리는 −∞로 남깁니다.",
+    "−∞ is multiplied as well: 0 × (−∞) is NaN, and −1 × (−∞) is +∞. A masked place stays −∞.",
+)
 NUMBER_FOR_INFINITY = Text(
     "극한 대신 큰 수를 곱했습니다. logits가 아주 가까우면 그 수로도 모자라고, 멀면 곱이 넘쳐 ∞ − ∞ = NaN이 됩니다. 가장 큰 logit인 자리에 1을 두고 "
     "그런 자리의 수로 나누세요.",
@@ -586,6 +607,22 @@ SHARPEN = Task(
                 "The axis of the factors comes last. It comes first: (n, ..., n_q, n_k).",
             ),
             everywhere(SHARP_PARTS),
+        ),
+        Mistake(
+            variant(sharpen, "factors_second", ("np.stack(results)", "np.stack(results, axis=1)")),
+            Text(
+                "배수의 축이 두 번째에 있습니다 (axis=1). 맨 앞입니다: (n, ..., n_q, n_k).",
+                "The axis of the factors comes second (axis=1). It comes first: (n, ..., n_q, n_k).",
+            ),
+            everywhere(SHARP_PARTS),
+        ),
+        Mistake(
+            variant(sharpen, "sign_lost", ("factor * finite", "abs(factor) * finite")),
+            Text(
+                "배수의 부호가 사라졌습니다 (abs). 0보다 작은 배수는 순서를 뒤집습니다.",
+                "The factor's sign is lost (abs). A factor below 0 reverses the ranking.",
+            ),
+            frozenset({"masked", "huge"}),
         ),
         Mistake(
             variant(sharpen, "first_factor_only", ("np.stack(results)", "results[0]")),
@@ -644,10 +681,20 @@ SHARPEN = Task(
                 "masked_multiplied",
                 ("np.where(allowed, factor * finite, -np.inf)", "factor * logits"),
             ),
-            Text(
-                "−∞에도 배수를 곱했습니다. 0 × (−∞)는 NaN, −1 × (−∞)는 +∞입니다. 가려진 자리는 −∞로 남깁니다.",
-                "−∞ is multiplied as well: 0 × (−∞) is NaN, and −1 × (−∞) is +∞. A masked place stays −∞.",
+            MASKED_MULTIPLIED,
+            frozenset({"masked"}),
+        ),
+        Mistake(
+            variant(
+                sharpen,
+                "masked_multiplied_and_guarded",
+                ("np.where(allowed, factor * finite, -np.inf)", "factor * logits"),
+                (
+                    "np.where(np.isneginf(highest), 0.0, highest)",
+                    "np.where(np.isfinite(highest), highest, 0.0)",
+                ),
             ),
+            MASKED_MULTIPLIED,
             frozenset({"masked"}),
         ),
         Mistake(
@@ -891,6 +938,11 @@ SHARPEN = Task(
                 "whatever the batch axes, and treat the limit and masked places apart.",
             ),
             frozenset({"batches", "limit", "masked"}),
+        ),
+        Mistake(
+            variant(sharpen, "sharpen_squeezed", ("np.stack(results)", "np.squeeze(results)")),
+            AXES_OF_LENGTH_1_DROPPED,
+            frozenset({"batches", "limit"}),
         ),
     ),
     right_answers=(
@@ -1376,6 +1428,18 @@ ATTENTION_IN_COLUMNS = Task(
             ),
             everywhere(COLUMN_PARTS),
         ),
+        Mistake(
+            variant(
+                attention_in_columns,
+                "attention_in_columns_squeezed",
+                (
+                    "return v @ (exponentials / np.where(total == 0, 1.0, total))",
+                    "return np.squeeze(v @ (exponentials / np.where(total == 0, 1.0, total)))",
+                ),
+            ),
+            AXES_OF_LENGTH_1_DROPPED,
+            frozenset({"batches"}),
+        ),
     ),
     right_answers=(
         through_rows,
@@ -1443,7 +1507,7 @@ def draw_decimals(rng):
 
 
 def draw_shown_batches(rng):
-    return [{"weights": telling_rows(rng, 2, 3, 5, 7)}]
+    return [{"weights": telling_rows(rng, 2, 3, 5, 7)}, {"weights": telling_rows(rng, 2, 1, 5, 7)}]
 
 
 # More equal remainders than the 16 numbers that an unstable sort happens to keep in order; in the second row they lie
@@ -1797,6 +1861,30 @@ SHOWN_WEIGHTS = Task(
             ),
             everywhere(SHOWN_PARTS),
         ),
+        Mistake(
+            variant(
+                shown_weights,
+                "all_to_the_largest_weight",
+                (
+                    "(rank < missing)",
+                    "missing * (np.arange(weights.shape[-1]) == weights.argmax(axis=-1)[..., None])",
+                ),
+            ),
+            Text(
+                "모자란 단위를 모두 가장 큰 weight에 주었습니다. 나머지가 가장 큰 Keys에 하나씩 줍니다.",
+                "All missing units go to the largest weight. Give one each to the Keys with the largest remainders.",
+            ),
+            everywhere(SHOWN_PARTS),
+        ),
+        Mistake(
+            variant(
+                shown_weights,
+                "shown_weights_squeezed",
+                ("(shown + (rank < missing)) / unit", "np.squeeze((shown + (rank < missing)) / unit)"),
+            ),
+            AXES_OF_LENGTH_1_DROPPED,
+            frozenset({"batches"}),
+        ),
     ),
     right_answers=(
         shown_one_unit_at_a_time,
@@ -1858,7 +1946,7 @@ def draw_weight_batches(rng):
     weights, known = dyadic_weights(rng, 2, 5, 3, 7), rng.permutation([1, 2, 3, 1, 2, 3, 1, 2, 3, 2])
     for place, count in zip(np.ndindex(2, 5), known, strict=True):
         weights[place][count:] = weights[place][0]
-    return [{"weights": weights, "d_v": 11}]
+    return [{"weights": weights, "d_v": 11}, {"weights": weights[:, 1:2], "d_v": 5}]
 
 
 LOST_PARTS = (
@@ -2062,6 +2150,15 @@ LOST_NUMBERS = Task(
             ),
             frozenset({"batches"}),
         ),
+        Mistake(
+            variant(
+                lost_numbers,
+                "lost_numbers_squeezed",
+                ("(weights.shape[-1] - rank) * d_v", "np.squeeze((weights.shape[-1] - rank) * d_v)"),
+            ),
+            AXES_OF_LENGTH_1_DROPPED,
+            frozenset({"batches"}),
+        ),
     ),
     right_answers=(
         lost_by_singular_values,
@@ -2110,6 +2207,7 @@ def draw_value_batches(rng):
             "wish": random_values(rng, 2, 7, 5),
         },
         {"weights": random_weights(rng, 3, 2, 7), "v": random_values(rng, 3, 7, 5)},
+        {"weights": random_weights(rng, 2, 1, 3, 7), "v": random_values(rng, 2, 1, 7, 5)},
     ]
 
 
@@ -2442,6 +2540,18 @@ OTHER_VALUES = Task(
             variant(other_values, "truth_of_the_wish", ("if wish is None", "if not wish")),
             TRUTH_OF_AN_ARRAY,
             WITH_WISH,
+        ),
+        Mistake(
+            variant(
+                other_values,
+                "other_values_squeezed",
+                (
+                    "wish + np.linalg.pinv(weights, rcond=1e-5) @ difference",
+                    "np.squeeze(wish + np.linalg.pinv(weights, rcond=1e-5) @ difference)",
+                ),
+            ),
+            AXES_OF_LENGTH_1_DROPPED,
+            frozenset({"batches"}),
         ),
     ),
     right_answers=(
