@@ -13,10 +13,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = {"ko": "book/ko/", "en": "en/"}
+PATIENCE = 60  # seconds, for what a page shows soon unless something is wrong
 QUIET = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
 
 
@@ -26,6 +27,7 @@ def open_browser() -> Iterator[Browser]:
     script = ["sh", str(ROOT / "scripts" / "find-chromium.sh")]
     found = subprocess.run(script, capture_output=True, text=True, check=False, env=os.environ).stdout.strip()
     assert found, "tests in a browser need Chromium: see scripts/find-chromium.sh"
+    expect.set_options(timeout=PATIENCE * 1000)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which(found) or found, args=QUIET)
         yield browser

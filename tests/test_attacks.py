@@ -29,7 +29,6 @@ from attack_table import NOT_RUN, fields, hand_in_as, rows, stock_points, writte
 from test_stamps import listed_by_formgrader
 
 from course_lib.course import Course, find_course
-from course_lib.grading.intake import MAX_BYTES
 from course_lib.grading.notebook import write_notebook
 from course_lib.grading.rooms import Room
 
@@ -114,7 +113,8 @@ def test_attack_earns_nothing_and_touches_nobody(
     assert points(executed) == attack.earns
     assert points(neighbour) == HONEST
     assert hall.room._process is parent
-    assert [text for text in hall.hidden_texts() if text in shown(executed)] == []
+    seen = shown(executed)
+    assert [text for text in hall.hidden_texts() if text in seen] == []
     outputs = [output for cell in executed.cells if cell.cell_type == "code" for output in cell.outputs]
     assert {kind for output in outputs for kind in output.get("data", {})} <= {"text/plain", "image/png"}
     assert [text for output in outputs for text in texts_of(output) if _UNSHOWN.search(text)] == []
@@ -223,9 +223,14 @@ def test_handed_in_attacks_touch_nobody(graded_class: Any) -> None:
     assert {row["student"] for row in listed_by_formgrader(workspace)} > {"honest-1", "honest-2"}
     assert not Path("/tmp/shadow").exists()
     passwd = Path("/etc/passwd").read_bytes()
-    # What is larger was collected as a hole: to read it would take all memory.
-    files = [path for path in workspace.rglob("*") if path.is_file() and path.stat().st_size <= MAX_BYTES]
+    files = [path for path in workspace.rglob("*") if path.is_file() and not _is_hole(path)]
     assert not [path for path in files if passwd[:40] in path.read_bytes()]
+
+
+def _is_hole(path: Path) -> bool:
+    """Whether a file is far longer than what lies on the disk: to read all of these takes minutes, or all memory."""
+    found = path.stat()
+    return found.st_size > max(2**20, 2 * 512 * found.st_blocks)
 
 
 # The table in SECURITY.md

@@ -203,9 +203,9 @@ def test_page_stays_small_whatever_was_put_out() -> None:
     ],
 )
 def test_page_is_made_in_bounded_time(text: str) -> None:
-    start = time.monotonic()
+    start = time.process_time()
     shown(v4.new_markdown_cell(text), v4.new_markdown_cell(f"${text[:1900]}$"), code(text))
-    assert time.monotonic() - start < 10
+    assert time.process_time() - start < 10
 
 
 def test_page_shows_a_formula_once_however_often_it_is_asked_for() -> None:

@@ -10,6 +10,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -77,7 +78,7 @@ def formgrader(workspace: Path) -> Iterator[str]:
         yield f"{_address(workspace / 'server.log')}formgrader"
     finally:
         server.terminate()
-        server.wait(timeout=30)
+        server.wait()
 
 
 def _address(log: Path) -> str:
@@ -100,6 +101,15 @@ def page(browser: Browser) -> Iterator[Page]:
     page.set_default_timeout(60_000)
     yield page
     page.close()
+
+
+@contextmanager
+def saved(page: Page, what: str) -> Iterator[None]:
+    """Waits until the server has what was written."""
+    with page.expect_response(
+        lambda answer: f"/api/{what}/" in answer.url and answer.request.method == "PUT"
+    ):
+        yield
 
 
 def shoot(page: Page, name: str) -> None:
@@ -162,10 +172,10 @@ def test_a_mark_by_hand_in_formgrader_is_in_the_report(
     assert [box.get_attribute("placeholder") for box in boxes.all()] == ["3", "2.5", None]
     shoot(page, "one")
     boxes.nth(2).fill("1.5")
-    page.locator("textarea.comment").last.fill("Say **of what**.")
-    boxes.nth(2).focus()
-    page.keyboard.press("Tab")
-    page.wait_for_timeout(2_000)
+    with saved(page, "grade"):
+        page.locator("textarea.comment").last.fill("Say **of what**.")
+    with saved(page, "comment"):
+        boxes.nth(2).focus()
     shoot(page, "marked")
     report = grade(course, "mini", submitted, workspace)
     assert [item.score for item in report.students[0].items] == [3.0, 2.5, 1.5]

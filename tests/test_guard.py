@@ -23,6 +23,11 @@ from course_lib.checks import Checker, checker
 from course_lib.checks.cases import STOPPED
 from course_lib.checks.guard import LETTERS, Watch, guard
 
+GUARD = importlib.import_module("course_lib.checks.guard")
+PATIENCE = 30  # seconds, for what comes at once unless the guard fails
+BEGUN = threading.Event()  # an answer is where it does not go on
+EXCUSED = threading.Event()  # the guard has found that an answer may take its time
+
 
 @pytest.fixture(autouse=True)
 def as_before() -> Iterator[None]:
@@ -35,13 +40,30 @@ def as_before() -> Iterator[None]:
     signal.signal(signal.SIGINT, found)
 
 
-def soon(monkeypatch: pytest.MonkeyPatch, seconds: float = 0.1) -> None:
-    monkeypatch.setattr(checker, "SECONDS", seconds)
+class Late(Watch):
+    """Its time begins when an answer has begun, however busy the machine is."""
+
+    def _wait(self) -> None:
+        BEGUN.wait(PATIENCE)
+        super()._wait()
+
+
+@pytest.fixture
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A check stops what does not end a moment after it has begun."""
+    BEGUN.clear()
+    monkeypatch.setattr(checker, "SECONDS", 0.1)
+    monkeypatch.setattr(GUARD, "Watch", Late)
+
+
+def rests() -> None:
+    BEGUN.set() or time.sleep(PATIENCE)
 
 
 def endless() -> Iterator[int]:
     """As good as endless: no test hangs where nothing stops it."""
-    end = time.monotonic() + 30
+    BEGUN.set()
+    end = time.monotonic() + PATIENCE
     while time.monotonic() < end:
         yield 1
 
@@ -54,24 +76,25 @@ def loops(x: Any, plus: int = 0) -> Any:
 
 
 def sleeps(x: Any, plus: int = 0) -> Any:
-    time.sleep(30)
+    rests()
 
 
 def waits(x: Any, plus: int = 0) -> Any:
-    threading.Event().wait(30)
+    BEGUN.set()
+    threading.Event().wait(PATIENCE)
 
 
 def catches(x: Any, plus: int = 0) -> Any:
     try:
-        time.sleep(30)
+        rests()
     except BaseException:
         return 2 * x + plus
 
 
 def catches_once(x: Any, plus: int = 0) -> Any:
     with contextlib.suppress(BaseException):
-        time.sleep(30)
-    time.sleep(30)
+        rests()
+    rests()
 
 
 def helps(x: Any, plus: int = 0) -> Any:
@@ -85,14 +108,14 @@ def wrapped(*given: Any, **named: Any) -> Any:
 
 class Built:
     def __init__(self, x: Any, plus: int = 0) -> None:
-        time.sleep(30)
+        rests()
 
 
+@pytest.mark.usefixtures("soon")
 @pytest.mark.parametrize("answer", [sleeps, catches, catches_once, helps, wrapped, Built])
 def test_a_check_stops_what_does_not_end_and_says_where_that_was(
-    answer: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    answer: Callable[..., Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    soon(monkeypatch)
     assert Checker({"double": TASK}, "en")("double", answer) == 0
     said, err = capsys.readouterr()
     lines = said.splitlines()
@@ -100,31 +123,30 @@ def test_a_check_stops_what_does_not_end_and_says_where_that_was(
         "  ✗ plain (2 points)",
         "      It had not ended after 0.1 seconds and was stopped. Look for a loop that doesn't end.",
         "      It was at this line:",
-        "          time.sleep(30)",
+        "          BEGUN.set() or time.sleep(PATIENCE)",
     ]
     assert lines[5:7] == ["  ✗ shifted (1 point)", "      The same as above."]
     assert err == ""
 
 
+@pytest.mark.usefixtures("soon")
 @pytest.mark.parametrize("answer", [loops, waits, lambda x, plus=0: [*endless()]])
 def test_a_check_stops_a_loop_and_a_wait(answer: Callable[..., Any]) -> None:
-    with Watch(0.1) as ask:
+    with Late(0.1) as ask:
         outcome = ask(answer, ("x",), {"x": X})
     assert (outcome.error, outcome.message) == (STOPPED, "0.1")
     assert outcome.line in Path(__file__).read_text(encoding="utf-8")
     assert outcome.line
 
 
-def test_a_check_keeps_what_ended_before(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    soon(monkeypatch)
+@pytest.mark.usefixtures("soon")
+def test_a_check_keeps_what_ended_before(capsys: pytest.CaptureFixture[str]) -> None:
     check = Checker({"double": TASK}, "ko")
     assert check("double", lambda x, plus=0: sleeps(x) if plus else 2 * x) == 2
     said = capsys.readouterr().out
     assert "✓ 보통 (2점)" in said
     assert "0.1초가 지나도 끝나지 않아 멈췄습니다. 끝나지 않는 반복문이" in said
-    assert "time.sleep(30)" in said
+    assert "time.sleep(PATIENCE)" in said
 
 
 def press_stop() -> None:
@@ -134,7 +156,7 @@ def press_stop() -> None:
 def is_stopped(x: Any, plus: int = 0) -> Any:
     try:
         press_stop()
-        time.sleep(30)
+        time.sleep(PATIENCE)
     finally:
         press_stop()
 
@@ -216,27 +238,48 @@ def test_a_check_works_without_threads_and_where_nobody_knows_the_handler(
     monkeypatch.undo()
 
 
+@pytest.fixture
+def excused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """EXCUSED is set when the guard has let an answer go on."""
+
+    def noted(frame: Any) -> bool:
+        if found := takes_its_time(frame):
+            EXCUSED.set()
+        return found
+
+    BEGUN.clear()
+    EXCUSED.clear()
+    takes_its_time = GUARD._takes_its_time
+    monkeypatch.setattr(GUARD, "_takes_its_time", noted)
+
+
+@pytest.mark.usefixtures("excused")
 def test_who_goes_through_an_answer_step_by_step_is_not_stopped() -> None:
     def stepped(x: Any) -> Any:
         sys.settrace(lambda *_: None)
-        time.sleep(0.5)
+        BEGUN.set()
+        EXCUSED.wait(PATIENCE)
         sys.settrace(None)
         return 2 * x
 
-    with Watch(0.1) as ask:
+    with Late(1) as ask:
         assert ask(stepped, ("x",), {"x": X}).error is None
+    assert EXCUSED.is_set()
 
 
+@pytest.mark.usefixtures("excused")
 def test_a_library_may_take_long_to_load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "loads_slowly.py").write_text("import time\ntime.sleep(0.5)\n")
+    text = f"import {__name__} as test\ntest.BEGUN.set()\ntest.EXCUSED.wait({PATIENCE})\n"
+    (tmp_path / "loads_slowly.py").write_text(text)
     monkeypatch.syspath_prepend(tmp_path)
 
     def loads(x: Any) -> Any:
         importlib.import_module("loads_slowly")
         return 2 * x
 
-    with Watch(0.1) as ask:
+    with Late(1) as ask:
         assert ask(loads, ("x",), {"x": X}).error is None
+    assert EXCUSED.is_set()
 
 
 class Own(BaseException):
@@ -340,14 +383,17 @@ def test_guard_asks_as_call_does() -> None:
         assert ask(None, ("x",), {"x": X}).error == "NotCallable"
 
 
-ENDLESS = "def double(x, *, plus=0):\n    while True:\n        x = x + 1"
-STOP = "import os, signal, threading\nthreading.Timer(1, os.kill, (os.getpid(), signal.SIGINT)).start()"
+ENDLESS = "def double(x, *, plus=0):\n    begin()\n    while True:\n        x = x + 1"
+STOP = """
+import os, signal, threading
+begin = threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT)).start
+"""
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seconds", [1, 20])
 def test_a_notebook_goes_on_after_a_loop_that_does_not_end(seconds: int, tmp_path: Path) -> None:
-    """In a kernel: the check stops it after a second, or the stop button does, after one as well."""
+    """In a kernel: the check stops it after a second, or the stop button does, a second after it has begun."""
     from nbclient import NotebookClient
 
     from course_lib.checks import save_cases
@@ -358,9 +404,9 @@ def test_a_notebook_goes_on_after_a_loop_that_does_not_end(seconds: int, tmp_pat
         "from course_lib.checks import checker",
         f"checker.SECONDS = {seconds}; check = checker.load(language='en')",
         ENDLESS,
-        STOP if seconds > 1 else "",
+        STOP if seconds > 1 else "begin = int",
         'check("double", double)',
-        "def double(x, *, plus=0):\n    return 2 * x + plus",
+        "checker.SECONDS = 20\ndef double(x, *, plus=0):\n    return 2 * x + plus",
         'check("double", double)',
     ]
     notebook = new_notebook([new_cell("code", f"c{n}", source, {}) for n, source in enumerate(sources)], {})

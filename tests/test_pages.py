@@ -8,12 +8,13 @@ import statistics
 from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
+from typing import Any
 from urllib.parse import quote
 
 import pytest
 from fontTools.ttLib import TTFont
 from pages import ROOT, Visit, chapter, screen, serve
-from playwright.sync_api import Browser, Response
+from playwright.sync_api import Browser, Page, Response
 
 from course_lib.course import LANGUAGES, read_course
 from course_lib.release.site import build_site
@@ -321,6 +322,18 @@ def test_search_finds(browser: Browser, site: str, language: str, query: str) ->
     visit.page.close()
 
 
+# The search has come to its end, and every page that it found to its excerpt, for which that page is fetched.
+ALL_FOUND = """document.querySelector(".search-summary")?.textContent.endsWith(".")
+    && [...document.querySelectorAll("#search-results li")].every(found => found.querySelector(".context, span"))"""
+
+
+def searched(browser: Browser, site: str, language: str, query: str, **options: Any) -> Page:
+    """The page of a search, when all that it finds is there."""
+    page = Visit(browser, site, f"{SEARCHES[language]}?q={quote(query)}", **options).page
+    page.wait_for_function(ALL_FOUND)
+    return page
+
+
 # What readers type, in either language, and the section that has to be among the first two places.
 TYPED = {
     "√": "scaling-square-root", "√d_k": "scaling-square-root", "sqrt": "scaling-square-root",
@@ -342,7 +355,7 @@ def test_search_leads_what_readers_type_to_its_section(browser: Browser, site: s
     places = {}
     for query in TYPED:
         page.goto(f"{site}{SEARCHES[language]}?q={quote(query)}")
-        page.wait_for_function("document.querySelector('.search-summary')?.textContent.endsWith('.')")
+        page.wait_for_function(ALL_FOUND)
         links = page.locator("#search-results li > a")
         places[query] = [str(link.get_attribute("href")) for link in links.all()[:2]]
     assert visit.complaints == []
@@ -382,15 +395,14 @@ def _shows(site: str, language: str, place: str, label: str) -> bool:
 def test_search_says_in_plain_words_what_it_found(
     browser: Browser, site: str, language: str, query: str, said: str
 ) -> None:
-    page = Visit(browser, site, f"{SEARCHES[language]}?q={query}").page
-    page.wait_for_function("document.querySelector('.search-summary')?.textContent.endsWith('.')")
+    page = searched(browser, site, language, query)
     assert re.fullmatch(said, page.locator(".search-summary").inner_text())
     page.close()
 
 
 @pytest.mark.parametrize(("language", "query"), [("ko", "포화"), ("en", "saturation")])
 def test_search_shows_what_a_chapter_says(browser: Browser, site: str, language: str, query: str) -> None:
-    page = Visit(browser, site, f"{SEARCHES[language]}?q={quote(query)}").page
+    page = searched(browser, site, language, query)
     found = page.locator("#search-results li:has(a[href*='scaling.html']) .context").first
     shown = " ".join(found.inner_text().strip(".").split())
     page.goto(site + chapter("scaling", language))
@@ -401,8 +413,7 @@ def test_search_shows_what_a_chapter_says(browser: Browser, site: str, language:
 
 
 def test_search_shows_formulas_as_they_are_typed_and_whole_words(browser: Browser, site: str) -> None:
-    page = Visit(browser, site, f"{SEARCHES['en']}?q=mask").page
-    page.wait_for_load_state("networkidle")
+    page = searched(browser, site, "en", "mask")
     excerpts = [" ".join(text.split()) for text in page.locator(".context").all_inner_texts()]
     assert any("Divide by √d_k=√4=2." in text for text in excerpts)
     assert any("L=S/√d_k+M" in text for text in excerpts)
@@ -414,8 +425,7 @@ def test_search_shows_formulas_as_they_are_typed_and_whole_words(browser: Browse
 @pytest.mark.parametrize(("language", "title"), [("ko", "KV cache"), ("en", "KV cache"), ("en", "QK Norm")])
 def test_search_finds_a_section_by_its_title(browser: Browser, site: str, language: str, title: str) -> None:
     """The space in it does not break."""
-    page = Visit(browser, site, f"{SEARCHES[language]}?q={quote(title)}").page
-    page.wait_for_load_state("networkidle")
+    page = searched(browser, site, language, title)
     assert page.locator(f"#search-results a[href$='{title.lower().replace(' ', '-')}']").count() > 0
     page.close()
 
@@ -458,13 +468,11 @@ def test_page_for_wrong_addresses_leads_back(browser: Browser, site: str) -> Non
 
 @pytest.mark.parametrize("width", [1280, 360])
 def test_what_is_searched_for_stands_beside_the_glass(browser: Browser, site: str, width: int) -> None:
-    page = Visit(browser, site, f"{SEARCHES['ko']}?q={quote('로짓')}", **screen(width)).page
+    page = searched(browser, site, "ko", "로짓", **screen(width))
     room = """form => parseFloat(getComputedStyle(form.querySelector("input")).paddingLeft)
         + form.querySelector("input").getBoundingClientRect().left
         - form.querySelector("i, svg").getBoundingClientRect().right"""
     assert page.locator(".bd-search-container form").evaluate(room) > 0
-    page.locator("#search-results li").first.wait_for()
-    page.wait_for_load_state("networkidle")
     found = page.locator("#search-results").inner_text()
     assert "logit 로짓" in found  # the words of two blocks, apart
     page.locator("#search-results a").first.click()

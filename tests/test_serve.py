@@ -54,7 +54,7 @@ class Served:
 
     def interrupt(self) -> tuple[int, str, str]:
         os.killpg(self.process.pid, signal.SIGINT)
-        said, complained = self.process.communicate(timeout=60)
+        said, complained = self.process.communicate(timeout=PATIENCE)
         return self.process.returncode, said, complained
 
 
@@ -113,9 +113,12 @@ def test_serve_book_shows_each_change_and_outlives_an_error(
 @pytest.mark.slow
 def test_serve_book_ends_cleanly_within_a_build(course: Course, served: Served) -> None:
     served.until("The book: ")
-    write(course, "book/ko/index.md", f"{INDEX}\n```{{code-cell}}\nimport time\n\ntime.sleep(60)\n```\n")
+    begun = course.root / "begun"
+    cell = f"import pathlib, time\n\npathlib.Path({str(begun)!r}).touch()\ntime.sleep(60)"
+    write(course, "book/ko/index.md", f"{INDEX}\n```{{code-cell}}\n{cell}\n```\n")
     served.until("Building")
-    time.sleep(5)  # into the cell
+    while not begun.exists() and served.process.poll() is None:  # the watchdog ends it
+        time.sleep(0.1)
     assert served.interrupt() == (0, "Ended.\n", "")
     write(course, "book/ko/index.md", INDEX)
     assert build_site(course).rebuilt

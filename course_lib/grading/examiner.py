@@ -36,7 +36,8 @@ from course_lib.grading.usage import Usage
 from course_lib.grading.verdicts import LIMITS
 
 _OTHER_WORDS = "other words"  # an error's, where they begin as those of no named mistake do
-_ANSWER_SECONDS = 1.0  # in which a process that waits for a question says that it is there
+# In which a process that waits for a question says that it is there: many times what a busy machine holds one up.
+_ANSWER_SECONDS = 5.0
 _NO_MEMORY = ("MemoryError", "OutOfMemoryError")
 _MOST_SAID = 20  # sentences on limits, for whoever grades
 _MOST_LINES = 2000  # of a submission, of which one may be named: which one, says so many bits of an input
