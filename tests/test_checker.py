@@ -1,6 +1,7 @@
 """The check in a notebook, and what `load` says of what is in place."""
 
 import dataclasses
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,6 +9,9 @@ from double_task import TASK, double
 
 import course_lib
 from course_lib.checks import Checker, NotInPlace, Way, load, save_cases
+from course_lib.checks.wording import COLUMNS, _columns
+
+ROOT = Path(__file__).parents[1]
 
 
 def test_load_says_in_one_line_that_all_is_in_place(tmp_path, capsys):
@@ -101,7 +105,7 @@ def test_checker_keeps_the_inputs_that_failed_first(capsys):
         return x
 
     check("double", lambda x, plus=0: 2 * x)
-    assert 'fail first: double(**check.failing["double"])\n' in capsys.readouterr().out
+    assert 'fail first:\n      double(**check.failing["double"])\n' in capsys.readouterr().out
     assert sorted(check.failing["double"]) == ["plus", "x"]
     spoiled(**check.failing["double"])  # they are copies
     assert check("double", double) == 3
@@ -116,7 +120,8 @@ def test_checker_keeps_tensors_where_the_task_takes_tensors(capsys):
     task = dataclasses.replace(TASK, way=Way(torch=True, gradients=("x",)), hints={})
     check = Checker({"double": task}, "ko")
     check("double", lambda x, plus=0: 3 * x)
-    assert '그 입력으로 직접 해 보기: double(**check.failing["double"])' in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert said.endswith('  그 입력으로 직접 해 보기:\n      double(**check.failing["double"])\n')
     assert isinstance(check.failing["double"]["x"], torch.Tensor)
 
 
@@ -129,3 +134,20 @@ def test_load_refuses_an_unknown_language(tmp_path):
     save_cases(tmp_path / "cases.npz", [TASK])
     with pytest.raises(ValueError, match="language must be one of ko, en: it is 'fr'"):
         load(tmp_path / "cases.npz", "fr")
+
+
+@pytest.mark.parametrize(
+    "answer", [lambda *inputs, **named: 1 / 0, lambda *inputs, **named: np.zeros(1), None]
+)
+@pytest.mark.parametrize(
+    "folder", sorted((ROOT / "exercises").glob("*/*/")), ids=lambda path: "-".join(path.parts[-2:])
+)
+def test_check_writes_lines_that_a_narrow_window_shows_whole(folder, answer, capsys):
+    check = load(folder / "cases.npz", language=folder.parent.name)
+    capsys.readouterr()
+    for task in check.tasks:
+        check(task, answer)
+    shown = capsys.readouterr().out.splitlines()
+    wide = [line for line in shown if _columns(line) > COLUMNS]
+    assert shown
+    assert wide == []

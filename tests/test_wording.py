@@ -7,7 +7,7 @@ import pytest
 from double_task import TASK, X, double
 
 from course_lib.checks import Case, Outcome, Way, call, judge, report
-from course_lib.checks.wording import folded
+from course_lib.checks.wording import COLUMNS, _columns, folded
 
 
 @pytest.mark.parametrize("hidden", [False, True])
@@ -241,6 +241,24 @@ def test_folded_counts_hangul_twice_and_leaves_long_words_whole():
 
 def test_folded_leaves_lines_that_fit_as_they_are():
     assert folded("      q  =  1", 100) == "      q  =  1"
+
+
+def test_folded_keeps_a_name_with_its_shape_and_a_place_whole():
+    text = "Inputs: w_up (7, 17), window = 13, x (3, 5)\nThe first entry that differs is [0, -1, 2]: expected 1, got 2."
+    for columns in range(24, 60):
+        lines = folded(text, columns).splitlines()
+        assert max(map(len, lines)) <= columns
+        for whole in ("w_up (7, 17),", "window = 13,", "x (3, 5)", "[0, -1, 2]:"):
+            assert any(whole in line for line in lines), columns
+
+
+def test_report_shows_a_long_line_of_code_in_one_line():
+    def long(x, plus=0):
+        return x.no_such_method(1111111111) + "가나다라마바사 아자차카타파하", "and more that nobody reads"
+
+    (shown,) = [line for line in folded(report(judge(TASK, long), "en")).splitlines() if "return" in line]
+    assert shown.endswith(" …")
+    assert _columns(shown) <= COLUMNS
 
 
 @pytest.mark.parametrize("given", [lambda **build: None, lambda **build: X, lambda x, plus=0: (x, plus), {}])

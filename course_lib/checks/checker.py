@@ -61,7 +61,7 @@ class Checker:
         failed = next((part.failed for part in verdict.parts if part.failed), None)
         if failed and _was_written(verdict) and verdict.task.way.kind == "function":
             self.failing[task] = prepared(copies(failed.inputs), verdict.task.way)
-            _print(f'  {say["try"]}: {task}(**check.failing["{task}"])')
+            _print(f'  {say["try"]}:\n      {task}(**check.failing["{task}"])')
         return float(verdict.points)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 import unicodedata
 from typing import Any
@@ -53,7 +54,12 @@ def report(verdict: Verdict, language: str, *, hidden: bool = False) -> str:
     return "\n".join(lines)
 
 
-def folded(text: str, columns: int = 100) -> str:
+COLUMNS = 72  # of a check's output, in a window of 700 pixels with the book beside it, too
+# What no line ends within: a name and its shape, the place of an entry, an option and its value.
+_WORD = re.compile(r"(?:\w+ )?[(\[][-\d, ]*[)\]]\S*|\w+ = \S+|\S+")
+
+
+def folded(text: str, columns: int = COLUMNS) -> str:
     """The text in lines of so many columns at most, broken at spaces, so that a notebook breaks no word.
 
     What continues a line stands deeper than it. A word that is longer, an address say, is left whole.
@@ -65,7 +71,7 @@ def _fold(line: str, columns: int) -> str:
     if _columns(line) <= columns:
         return line
     start = line[: len(line) - len(line.lstrip())]
-    first, *words = line.split()
+    first, *words = _WORD.findall(line)
     lines = [start + first]
     for word in words:
         longer = f"{lines[-1]} {word}"
@@ -154,7 +160,7 @@ def _no_value(outcome: Outcome, say: dict[str, str], hidden: bool, task: TaskCas
         return [say[wanted].format(got=error.removeprefix(RETURNED), count=task.way.results)]
     if error == STOPPED:
         why = say["stopped" if outcome.message else "interrupted"].format(seconds=outcome.message)
-        return [why, *([say["at"], f"    {outcome.line}"] if outcome.line else [])]
+        return [why, *([say["at"], _code(outcome.line)] if outcome.line else [])]
     if error == ForbiddenCall.__name__:
         return [say["forbidden"].format(name=outcome.message)]
     if error == NoGradient.__name__:
@@ -164,7 +170,18 @@ def _no_value(outcome: Outcome, say: dict[str, str], hidden: bool, task: TaskCas
         sizes = say["estimate"].format(sizes=outcome.message) if outcome.message and not hidden else ""
         return [say["memory"].format(sizes=sizes)]
     message = "" if hidden or not outcome.message else f": {_words(outcome)}"
-    return [f"{say['raised']} {error}{message}", *([f"    {outcome.line}"] if outcome.line else [])]
+    return [f"{say['raised']} {error}{message}", *([_code(outcome.line)] if outcome.line else [])]
+
+
+def _code(line: str) -> str:
+    """A line of the author's own in one line of the report: in two it would read as two. The rest is cut off."""
+    room = COLUMNS - 12
+    if _columns(line) > room:
+        line = line[:room]
+        while _columns(line) > room:
+            line = line[:-1]
+        line += " …"
+    return f"    {line}"
 
 
 def _words(outcome: Outcome) -> str:
