@@ -6,10 +6,12 @@ import importlib
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
 equations = importlib.import_module("book.theme.equations")
 
 
@@ -35,3 +37,20 @@ def test_to_mathml_marks_letters_of_roles(tex: str, roles: list[str]) -> None:
 def test_to_mathml_changes_nothing_else(tex: str) -> None:
     marked = re.sub(r' class="role-\w+"', "", equations.to_mathml(tex, display=False))
     assert marked == equations.CONVERTER.convert_with_local_state(tex, displaystyle=False)
+
+
+@pytest.mark.slow
+def test_a_formula_of_a_prompt_fits_into_a_narrow_notebook(browser: Any) -> None:
+    """JupyterLab's cells are 582 pixels wide in a window of 700, and cut off what is wider."""
+    prompts = [path.read_text(encoding="utf-8") for path in ROOT.glob("solutions/ps*/ps*.md")]
+    formulas = [tex for text in prompts for tex in re.findall(r"\$\$(.*?)\$\$", text, re.DOTALL)]
+    assert len(formulas) > 2 * 20
+    page = browser.new_page()
+    lines = [equations.to_mathml(tex, display=True) for tex in [*formulas, r"x + y + z + u + v + " * 12]]
+    page.set_content("".join(f'<div style="width: max-content">{line}</div>' for line in lines))
+    widths = page.evaluate(
+        "[...document.querySelectorAll('div')].map(each => each.getBoundingClientRect().width)"
+    )
+    page.close()
+    assert [tex for tex, width in zip(formulas, widths[:-1], strict=True) if width > 582] == []
+    assert widths[-1] > 582

@@ -407,8 +407,9 @@ def test_check_says_of_every_mistake_what_is_wrong_and_nothing_on_stderr(
                 said = capfd.readouterr()
                 assert said.err == ""
                 assert "✗" in said.out
-                # What is further to the right is a line of the student's own code, or continues the line before it.
-                assert not re.search(r"(?m)^( {,9})\S.*:$(?!\n\1 )", said.out)
+                # Lines begin with 2 or 6 spaces; with 4 or 8 they continue the line before, with 10 they are code.
+                assert not re.search(r"(?m)^(|  | {6})\S.*:$(?!\n\1 )", said.out)
+                assert not re.search(r"(?m)^( {4}| {8})\S.*:$(?!\n\1)", said.out)
 
 
 STATED = {
@@ -451,6 +452,26 @@ def test_exercises_state_points_difficulty_time_and_three_hints(problem_set: str
         ]
         assert {"ko": "**라이브러리.**", "en": "**The library.**"}[language] in first
     assert stated["ko"] == stated["en"]
+
+
+@pytest.mark.parametrize("language", ["ko", "en"])
+@pytest.mark.parametrize("problem_set", real_problem_sets())
+def test_prompts_define_a_letter_once(problem_set: str, language: str) -> None:
+    for prompt in prose_of(problem_set, language):
+        defined = re.findall(r"(?m)^(?:- )?(\$[^$\n]+\$|`[^`\n]+`)(?:은|는| is) ", prompt)
+        assert len(defined) == len(set(defined)), defined
+    assert (
+        re.findall(r"(?m)^(?:- )?(\$[^$\n]+\$|`[^`\n]+`)(?:은|는| is) ", "$M$은 0\n$M$ is 1") == ["$M$"] * 2
+    )
+
+
+@pytest.mark.parametrize("problem_set", real_problem_sets())
+def test_prompts_of_answers_in_words_say_how_a_cell_is_opened(problem_set: str) -> None:
+    """Rendered, it is a pencil, and no box to write into."""
+    written = load_bank(ROOT / "solutions" / problem_set).written
+    for language, how in (("ko", "아래의 ✎ 셀을 두 번 눌러"), ("en", "Double-click the cell ✎ below")):
+        prompts = prose_of(problem_set, language)
+        assert sum(how in prompt for prompt in prompts) == len(written)
 
 
 @pytest.mark.parametrize("language", ["ko", "en"])

@@ -268,3 +268,25 @@ def test_report_says_that_a_class_should_have_come(given):
     assert said.endswith(
         f"double should be a class; it is of type {type(given).__name__}. Run the cell that defines it again."
     )
+
+
+def stub(x):
+    raise NotImplementedError
+
+
+@pytest.mark.parametrize(
+    ("language", "said"), [("en", "double calls stub, which is"), ("ko", "double이(가) 부르는 stub을(를)")]
+)
+def test_report_names_the_stub_that_a_function_calls(language, said):
+    assert said in report(judge(TASK, lambda x, plus=0: stub(x)), language)
+
+    def double(x, plus=0):
+        raise NotImplementedError
+
+    def in_words(x, plus=0):
+        raise NotImplementedError("later")
+
+    for unwritten in (double, in_words):
+        assert TASK.signature in report(judge(TASK, unwritten), language)
+    some = report(judge(TASK, lambda x, plus=0: 2 * x if plus == 0 else stub(x)), language)
+    assert "NotImplementedError: stub" in some

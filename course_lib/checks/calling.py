@@ -77,7 +77,7 @@ def call(
         return Outcome(
             error=WRONG_SIGNATURE if _never_began(error) else type(error).__name__,
             changed=_differ(given, inputs),
-            message=words_of(error),
+            message=words_of(error) or _unwritten(error, function),
             line=line_of(error, function),
         )
     odd = [result for result, value in zip(results, values, strict=True) if value is None]
@@ -325,9 +325,23 @@ def _differ(given: Inputs, inputs: Inputs) -> bool:
 
 def _own(places: Iterable[tuple[FrameType, int]], function: Function) -> str:
     """The last of these lines that stands where the function was written, in whichever cell."""
-    module = getattr(function, "__module__", None)  # what wraps a function takes it over
-    own = [(frame.f_code.co_filename, n) for frame, n in places if frame.f_globals.get("__name__") == module]
+    own = [(frame.f_code.co_filename, number) for frame, number in _own_places(places, function)]
     return linecache.getline(*own[-1]).strip() if own else ""
+
+
+def _own_places(places: Iterable[tuple[FrameType, int]], function: Function) -> list[tuple[FrameType, int]]:
+    """Those of these places that stand where the function was written."""
+    module = getattr(function, "__module__", None)  # what wraps a function takes it over
+    return [(frame, number) for frame, number in places if frame.f_globals.get("__name__") == module]
+
+
+def _unwritten(error: BaseException, function: Function) -> str:
+    """The name of a function of the author's that is a stub still, where the one that was called calls it."""
+    if not isinstance(error, NotImplementedError):
+        return ""
+    own = _own_places(traceback.walk_tb(error.__traceback__), function)
+    name = own[-1][0].f_code.co_qualname.rpartition("<locals>.")[2].split(".")[0] if own else ""
+    return "" if name == getattr(function, "__name__", "") else name
 
 
 def _never_began(error: Exception) -> bool:

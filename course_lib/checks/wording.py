@@ -39,7 +39,7 @@ def report(verdict: Verdict, language: str, *, hidden: bool = False) -> str:
     if any(part.outcome and part.outcome.error == NOT_DEFINED for part in verdict.parts):
         return "\n".join([*lines, f"  {say['undefined'].format(name=task.name)}"])
     if all(part.outcome and part.outcome.error == "NotImplementedError" for part in verdict.parts):
-        return "\n".join([*lines, f"  {say['unwritten'].format(signature=task.signature)}"])
+        return "\n".join([*lines, f"  {_unwritten(verdict, say)}"])
     for part in verdict.parts:
         title = part.part.title.in_language(language)
         lines.append(f"  {'✓' if part.earned else '✗'} {title} ({_points(part.part.points, say)})")
@@ -89,6 +89,16 @@ def _columns(text: str) -> int:
 
 def _points(points: float, say: dict[str, str]) -> str:
     return say["point" if points == 1 else "points"].format(points=points)
+
+
+def _unwritten(verdict: Verdict, say: dict[str, str]) -> str:
+    """That the function is a stub still, or another one that it calls."""
+    task, outcome = verdict.task, verdict.parts[0].outcome
+    assert outcome is not None
+    stub, other = outcome.line == "raise NotImplementedError", outcome.message
+    if stub and other.isidentifier():
+        return say["other_unwritten"].format(name=task.name, other=other)
+    return say["unwritten"].format(signature=task.signature)
 
 
 def _address(task: TaskCases, language: str) -> str:
@@ -240,6 +250,7 @@ SAY = {
         "point": "{points:g}점",
         "points": "{points:g}점",
         "unwritten": "아직 작성하지 않았습니다. {signature}를 완성하세요.",
+        "other_unwritten": "{name}이(가) 부르는 {other}을(를) 아직 작성하지 않았습니다. 그것부터 완성하세요.",
         "mistake": "흔한 실수와 결과가 같습니다",
         "see": "책에서 볼 곳",
         "try": "그 입력으로 직접 해 보기",
@@ -288,6 +299,7 @@ SAY = {
         "point": "{points:g} point",
         "points": "{points:g} points",
         "unwritten": "Not written yet. Complete {signature}.",
+        "other_unwritten": "{name} calls {other}, which is not written yet. Complete that first.",
         "mistake": "A common mistake gives the same",
         "see": "In the book",
         "try": "To try it on the inputs that fail first",
