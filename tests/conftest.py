@@ -13,11 +13,16 @@ from typing import TYPE_CHECKING, Any
 import array_api_compat
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
     from course_lib.course import Course
     from course_lib.grading.bank import Bank
     from course_lib.grading.rooms import Room
+
+# On a busy machine an example takes what it takes, and so does drawing it.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
 
 MODULES = {
     "numpy": "array_api_compat.numpy",

@@ -75,3 +75,12 @@ def test_the_example_of_the_readme_gives_what_it_says(capsys: pytest.CaptureFixt
     exec(code, names)
     assert repr(eval(call, names)) == said
     assert capsys.readouterr().out.count("\n\n") == 3  # four steps
+
+
+def test_no_test_asserts_how_long_something_takes() -> None:
+    """A machine may be slow or busy: only a limit that the thing itself has may stand there, or processor time."""
+    clock = re.compile(r"assert .*\b(?:monotonic|perf_counter|time\.time)\(\) - \w+ < [\d.]+")
+    found = {
+        path.name: clock.findall(path.read_text(encoding="utf-8")) for path in (ROOT / "tests").glob("*.py")
+    }
+    assert {name: lines for name, lines in found.items() if lines} == {}

@@ -273,7 +273,7 @@ def free_port() -> int:
 
 
 def wait_for(address: str, process: subprocess.Popen[bytes], log: Path) -> None:
-    for _ in range(240):
+    for _ in range(1200):
         try:
             if requests.get(address, timeout=10).ok:
                 return
