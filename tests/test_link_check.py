@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.server
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -101,12 +100,13 @@ class Host(http.server.BaseHTTPRequestHandler):
     """A host with a page, an old address, one that is gone, one that fails, and one that takes too long."""
 
     asked: list[str]
+    over: threading.Event
 
     def do_HEAD(self) -> None:
         self.asked.append(self.path)
         status = {"/old": 301, "/gone": 404, "/closed": 403, "/failing": 503}.get(self.path, 200)
         if self.path == "/slow":
-            time.sleep(3)
+            self.over.wait(60)
         self.send_response(status)
         if status == 301:
             self.send_header("Location", "/there")
@@ -120,10 +120,11 @@ class Host(http.server.BaseHTTPRequestHandler):
 
 @pytest.fixture
 def host() -> Iterator[str]:
-    Host.asked = []
+    Host.asked, Host.over = [], threading.Event()
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Host)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}"
+    Host.over.set()
     server.shutdown()
     server.server_close()
 
@@ -135,7 +136,7 @@ def test_ask_hosts_tells_what_is_gone_from_what_nobody_answered_for(tmp_path: Pa
     lines = "\n".join(f"[{place}]({host}/{place})" for place in places)
     nobody = "http://127.0.0.1:9/"  # the discard port: nobody listens
     write(course, "book/ko/second.md", f"{SECOND}\n{lines}\n[nobody]({nobody})\n")
-    asked = ask_hosts(course, patience=1)
+    asked = ask_hosts(course, patience=5)
     assert asked.there == 2
     assert [line.split(" (")[0].split(" → ")[1] for line in asked.gone] == [f"{host}/gone"]
     assert asked.gone[0].startswith("book/ko/second.md:")

@@ -72,7 +72,7 @@ def test_the_room_works_as_an_ordinary_user() -> None:
             extra_groups=[],
             capture_output=True,
             text=True,
-            timeout=540,
+            timeout=1800,
         )
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
 
