@@ -119,13 +119,14 @@ def test_a_check_stops_what_does_not_end_and_says_where_that_was(
     assert Checker({"double": TASK}, "en")("double", answer) == 0
     said, err = capsys.readouterr()
     lines = said.splitlines()
-    assert lines[1:5] == [
+    assert lines[1:6] == [
         "  ✗ plain (2 points)",
-        "      It had not ended after 0.1 seconds and was stopped. Look for a loop that doesn't end.",
+        "      It had not ended after 0.1 seconds and was stopped. Look for a",
+        "        loop that doesn't end.",
         "      It was at this line:",
         "          BEGUN.set() or time.sleep(PATIENCE)",
     ]
-    assert lines[5:7] == ["  ✗ shifted (1 point)", "      The same as above."]
+    assert lines[6:8] == ["  ✗ shifted (1 point)", "      The same as above."]
     assert err == ""
 
 

@@ -465,6 +465,17 @@ def test_prompts_define_a_letter_once(problem_set: str, language: str) -> None:
     )
 
 
+@pytest.mark.parametrize("language", ["ko", "en"])
+@pytest.mark.parametrize("problem_set", real_problem_sets())
+def test_prompts_say_the_shape_of_the_result(problem_set: str, language: str) -> None:
+    """The one that the stub's docstring promises first."""
+    _, *prompts = prose_of(problem_set, language)
+    for task, prompt in zip(load_bank(ROOT / "solutions" / problem_set).tasks, prompts, strict=False):
+        promised = re.search(r"->[^()]*(\([^()]*\))", task.reference.__doc__ or "")
+        if promised:
+            assert f"`{promised[1]}`" in prompt, task.name
+
+
 @pytest.mark.parametrize("problem_set", real_problem_sets())
 def test_prompts_of_answers_in_words_say_how_a_cell_is_opened(problem_set: str) -> None:
     """Rendered, it is a pencil, and no box to write into."""
