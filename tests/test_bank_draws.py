@@ -26,6 +26,8 @@ DIVIDED = {
     ("blocked_attention", "even"): "blocks of one size divide n_k",
     ("causal_attention", "whole"): "blocks of one size divide n_q and n_k",
 }
+# Tasks without axes, and two whose batch axes are all longer than 1 as yet.
+WITHOUT_LENGTH_1 = ("layer_cost", "break_even", "cache_bytes", "controlled_weights", "merge")
 # Parts whose answer follows from the numbers that are given, which are what the task is about.
 BY_NUMBERS = {("attention_mask", "causal"): "nothing is padded, so that the mask follows from n_q and n_k"}
 
@@ -136,6 +138,16 @@ def test_batch_axes_of_the_result_are_not_always_those_of_the_first_input(bank, 
         batches = [list(batches_of(task, inputs)) for _, inputs in drawn]
         if any(len({*shapes} - {()}) > 1 for shapes in batches):
             assert any(shapes[0] != np.broadcast_shapes(*shapes) for shapes in batches if shapes)
+
+
+@pytest.mark.parametrize(
+    ("bank", "task"), [task for task in TASKS if task.values[1].name not in WITHOUT_LENGTH_1]
+)
+def test_an_axis_of_length_1_stays_in_a_result(bank, task):
+    """Who drops it, by np.squeeze say, is right wherever every batch axis is longer."""
+    for seed in (visible_seed(bank, task), b"hidden"):
+        right = [case.right for case in draw_cases(task, seed).cases]
+        assert any(1 in value.shape for outcome in right for value in outcome.values)
 
 
 def seen_at_a_glance(inputs):

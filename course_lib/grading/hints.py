@@ -124,10 +124,10 @@ NOT_THE_MAXIMUM_SUBTRACTED = Text(
     "overflows: subtract the maximum.",
 )
 ONE_MAXIMUM_FOR_ALL = Text(
-    "최댓값 하나를 모든 row에서 뺐습니다. 그보다 훨씬 작은 row에서는 exp가 모두 0이 되어 0 / 0이 남습니다. row마다 "
-    "자기 최댓값을 빼세요: max(axis=-1, keepdims=True).",
-    "One maximum is subtracted from all rows. In a row far below it, every exp vanishes, and 0 / 0 is left. Subtract "
-    "each row's own: max(axis=-1, keepdims=True).",
+    "최댓값 하나를 모든 row에서 뺐습니다. 그보다 훨씬 작은 row에서는 exp가 모두 0이 되어 0이나 0 / 0이 남습니다. "
+    "row마다 자기 최댓값을 빼세요: max(axis=-1, keepdims=True).",
+    "One maximum is subtracted from all rows. In a row far below it, every exp vanishes, and 0 or 0 / 0 is left. "
+    "Subtract each row's own: max(axis=-1, keepdims=True).",
 )
 OUTPUT_TRANSPOSED = Text(
     "output이 뒤집혔습니다. Query마다 한 row, shape는 (n_q, d_v)입니다.",
@@ -163,6 +163,19 @@ SHARED_AGAIN = Text(
     "weights는 이미 0입니다. Softmax 앞에서 logit을 −∞로 두세요.",
     "Softmax runs over masked Keys too, and what is left is shared out again. Where a masked score is far larger, the "
     "others have vanished before. Put −∞ into the logits before Softmax.",
+)
+SHARED_AGAIN_UNGUARDED = Text(
+    "가릴 Keys까지 넣어 최댓값을 빼고, exp한 다음에 mask를 곱해 다시 나누었습니다. 볼 Key가 없거나 가린 score가 훨씬 "
+    "크면 합이 0이 되어 0 / 0 = NaN입니다. exp 앞에서 logit을 −∞로 두고, 합이 0인 row는 1로 나누세요.",
+    "The maximum subtracted is of masked Keys too, and exp is masked and shared out afterwards. Where no Key is open, "
+    "or a masked score is far larger, the sum is 0, and 0 / 0 is NaN. Put −∞ into the logits before exp, and divide a "
+    "row whose sum is 0 by 1.",
+)
+READS_THE_MEAN = Text(
+    "볼 Key가 없는 Query가 V의 평균을 읽습니다. 모두 가려진 row에 같은 수(0이나 아주 작은 수)를 채우면 weights가 "
+    "고르게 나뉩니다. 그 Query는 아무것도 읽지 않으므로 0입니다.",
+    "A Query that may attend to no Key reads the mean of V: a row that holds one number throughout, 0 or a very small "
+    "one, is shared evenly. Such a Query reads nothing: 0.",
 )
 SOFTMAX_OVER_QUERIES = Text(
     "Softmax가 Query 축을 따라 계산되었습니다. Key 축(axis=-1)입니다.",

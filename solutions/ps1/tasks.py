@@ -30,11 +30,13 @@ from course_lib.grading.hints import (
     NOT_THE_MAXIMUM_SUBTRACTED,
     OUTPUT_TRANSPOSED,
     QUERIES_OVERWRITTEN,
+    READS_THE_MEAN,
     SCALE_NOT_USED,
     SCALED_BY_D_V,
     SCALED_TWICE,
     SECOND_AXIS_FOR_THE_LAST,
     SHARED_AGAIN,
+    SHARED_AGAIN_UNGUARDED,
     SOFTMAX_UNGUARDED,
     TRUTH_OF_AN_ARRAY,
     ZERO_SCALE_TAKEN_FOR_NONE,
@@ -92,6 +94,21 @@ AXES_OF_ONE_BATCH = Text(
     "transpose(0, 2, 1)은 축이 꼭 셋일 때만 맞습니다. 축이 몇 개든 맞게 뒤에서 세세요: np.swapaxes(k, -1, -2).",
     "transpose(0, 2, 1) fits three axes only. Count from the end, which fits any number: np.swapaxes(k, -1, -2).",
 )
+
+
+ONE_MATRIX_ONLY = Text(
+    '행렬 하나에만 맞는 식입니다. 앞에 batch 축이 몇 개 와도 되게 쓰세요: @ 나 np.einsum("...id,...jd->...ij", q, k).',
+    "This fits single matrices only. Write it so that any number of batch axes may stand in front: @, or "
+    'np.einsum("...id,...jd->...ij", q, k).',
+)
+
+
+def loops_of_one_matrix(q, k):
+    result = np.zeros((len(q), len(k)))
+    for i in range(len(q)):
+        for j in range(len(k)):
+            result[i, j] = np.sum(q[i] * k[j])
+    return result
 
 
 def scores_by_einsum(q, k):
@@ -226,6 +243,18 @@ SCORES = Task(
             variant(scores, "axes_of_one_batch", ("np.swapaxes(k, -1, -2)", "np.transpose(k, (0, 2, 1))")),
             AXES_OF_ONE_BATCH,
             everywhere(SCORE_PARTS),
+        ),
+        Mistake(
+            variant(
+                scores, "einsum_of_one_matrix", ("q @ np.swapaxes(k, -1, -2)", 'np.einsum("id,jd->ij", q, k)')
+            ),
+            ONE_MATRIX_ONLY,
+            frozenset({"batches"}),
+        ),
+        Mistake(
+            loops_of_one_matrix,
+            ONE_MATRIX_ONLY,
+            frozenset({"batches"}),
         ),
         Mistake(
             variant(
@@ -538,6 +567,22 @@ SCALE_AND_MASK = Task(
             frozenset({"broadcast"}),
         ),
         Mistake(
+            variant(scale_and_mask, "root_cut_off", ("np.sqrt(d_k)", "int(np.sqrt(d_k))")),
+            Text(
+                "√d_k를 정수로 잘랐습니다 (int나 //). d_k = 3이면 1이 되어 나누지 않은 것과 같습니다. 실수로 두세요.",
+                "√d_k is cut to a whole number (int, or //). For d_k = 3 that is 1, as if nothing were divided. Keep it a floating number.",
+            ),
+            everywhere(LOGIT_PARTS),
+        ),
+        Mistake(
+            variant(scale_and_mask, "infinity_without_its_sign", ("-np.inf", "np.inf")),
+            Text(
+                "가려진 자리가 +∞입니다. exp(+∞)는 모든 비중을 가져갑니다. exp가 0이 되는 −∞를 두세요: -np.inf.",
+                "Masked places hold +∞, whose exp takes all the weight. Put −∞ there, whose exp is 0: -np.inf.",
+            ),
+            frozenset({"mask", "broadcast"}),
+        ),
+        Mistake(
             variant(
                 scale_and_mask,
                 "scale_and_mask_squeezed",
@@ -622,6 +667,16 @@ def logits_overwritten(logits):
     total = logits.sum(axis=-1, keepdims=True)
     logits /= np.where(total == 0, 1.0, total)
     return logits
+
+
+def rows_of_one_matrix(logits):
+    result = np.zeros_like(logits)
+    for i, row in enumerate(logits):
+        highest = row.max()
+        if highest > -np.inf:
+            exponentials = np.exp(row - highest)
+            result[i] = exponentials / exponentials.sum()
+    return result
 
 
 def softmax_by_loops(logits):
@@ -843,8 +898,8 @@ SOFTMAX = Task(
                 ("np.where(total == 0, 1.0, total)", "total"),
             ),
             Text(
-                "모두 가려진 row가 NaN이 되었습니다 (−∞ − (−∞)). 볼 Key가 없는 Query의 weights는 0입니다.",
-                "A row that is masked throughout became NaN (−∞ − (−∞)). A Query without a Key has weights 0.",
+                "모두 가려진 row가 NaN이 되었습니다. 최댓값을 빼면 −∞ − (−∞)이고, 합으로 나누면 0 / 0입니다. 볼 Key가 없는 Query의 weights는 0입니다.",
+                "A row that is masked throughout became NaN: −∞ − (−∞) where its maximum is subtracted, or 0 / 0 where its sum divides. A Query without a Key has weights 0.",
             ),
             frozenset({"dead_row"}),
         ),
@@ -940,6 +995,14 @@ SOFTMAX = Task(
             frozenset({"large"}),
         ),
         Mistake(
+            rows_of_one_matrix,
+            Text(
+                "for로 첫 축을 돌면 행렬 하나일 때만 row가 나옵니다. batch가 있으면 행렬마다 하나의 Softmax가 됩니다. axis=-1로 모든 row를 한 번에 계산하세요.",
+                "A loop over the first axis meets rows in a single matrix only. With batch axes, each matrix becomes one Softmax. Compute all rows at once, with axis=-1.",
+            ),
+            frozenset({"batches"}),
+        ),
+        Mistake(
             variant(
                 softmax,
                 "softmax_squeezed",
@@ -1024,6 +1087,13 @@ def weights_shared_again(q, k, v, mask=None, scale=None):
     shares = np.exp(logits - logits.max(axis=-1, keepdims=True)) * (1.0 if mask is None else mask)
     total = shares.sum(axis=-1, keepdims=True)
     return shares / np.where(total == 0, 1.0, total) @ v
+
+
+def shared_again_unguarded(q, k, v, mask=None, scale=None):
+    scale = 1 / np.sqrt(q.shape[-1]) if scale is None else scale
+    logits = q @ np.swapaxes(k, -1, -2) * scale
+    shares = np.exp(logits - logits.max(axis=-1, keepdims=True)) * (1.0 if mask is None else mask)
+    return shares / shares.sum(axis=-1, keepdims=True) @ v
 
 
 def half_precision_attention(q, k, v, mask=None, scale=None):
@@ -1376,6 +1446,46 @@ ATTENTION = Task(
         Mistake(
             variant(
                 attention,
+                "dead_query_reads_the_mean",
+                (
+                    "    highest =",
+                    "    logits = np.where(np.isneginf(logits).all(axis=-1, keepdims=True), 0.0, logits)\n    highest =",
+                ),
+            ),
+            READS_THE_MEAN,
+            frozenset({"dead_row"}),
+        ),
+        Mistake(
+            variant(
+                attention,
+                "finite_fill_before_scaling",
+                ("np.swapaxes(k, -1, -2) * scale", "np.swapaxes(k, -1, -2)"),
+                ("-np.inf)", "-1e9)"),
+                ("    highest =", "    logits = logits * scale\n    highest ="),
+            ),
+            Text(
+                "−1e9로 가린 다음 scale을 곱했습니다. scale=0이면 가린 자리도 0이 되어 읽힙니다. scale을 먼저 곱하고, 가린 자리에는 -np.inf를 두세요.",
+                "The scale multiplies what −1e9 has masked. With scale=0 a masked place becomes 0 and is read. Scale first, and put -np.inf where a Key is masked.",
+            ),
+            frozenset({"dead_row", "extremes", "scale"}),
+        ),
+        Mistake(
+            shared_again_unguarded,
+            SHARED_AGAIN_UNGUARDED,
+            frozenset({"dead_row", "extremes"}),
+        ),
+        Mistake(
+            variant(
+                attention,
+                "reciprocal_of_the_scale",
+                ("if scale is None else scale", "if scale is None else 1 / scale"),
+            ),
+            DIVIDED_BY_SCALE,
+            frozenset({"scale"}),
+        ),
+        Mistake(
+            variant(
+                attention,
                 "attention_squeezed",
                 (
                     "return exponentials / np.where(total == 0, 1.0, total) @ v",
@@ -1402,7 +1512,10 @@ def attention_mask(n_q, n_k, lengths, causal=False):
 
 
 def draw_padding(rng):
-    return [{"n_q": 5, "n_k": 7, "lengths": rng.permutation(np.arange(1, 7))[:3]}]
+    return [
+        {"n_q": 5, "n_k": 7, "lengths": rng.permutation(np.arange(1, 7))[:3]},
+        {"n_q": 3, "n_k": 11, "lengths": rng.integers(1, 11, 1)},
+    ]
 
 
 def draw_causal(rng):
@@ -1671,6 +1784,26 @@ ATTENTION_MASK = Task(
                 "Queries beyond the length are hidden as well. A length hides Keys alone: the row of a Query that is padding is like any other.",
             ),
             frozenset({"padding", "causal", "both"}),
+        ),
+        Mistake(
+            variant(attention_mask, "padding_inverted", ("keys < lengths", "keys >= lengths")),
+            Text(
+                "padding을 True로 두었습니다. 길이 안의 Keys가 True입니다: j < lengths[b].",
+                "The padding is True here. The Keys within the length are True: j < lengths[b].",
+            ),
+            everywhere(MASK_PARTS),
+        ),
+        Mistake(
+            variant(
+                attention_mask,
+                "attention_mask_squeezed",
+                (
+                    "return allowed & (keys <= queries[:, None]) if causal else allowed.copy()",
+                    "return np.squeeze(allowed & (keys <= queries[:, None]) if causal else allowed.copy())",
+                ),
+            ),
+            AXES_OF_LENGTH_1_DROPPED,
+            frozenset({"padding"}),
         ),
     ),
     right_answers=(mask_by_loops, mask_by_tril, mask_from_lists, mask_in_torch),

@@ -22,9 +22,11 @@ from course_lib.grading.hints import (
     MASKED_AFTER_SOFTMAX,
     MASKED_BEFORE_SCALING,
     NOT_THE_MAXIMUM_SUBTRACTED,
+    ONE_MAXIMUM_FOR_ALL,
     QUERIES_OVERWRITTEN,
     SET_BY_INDEX,
     SHARED_AGAIN,
+    SHARED_AGAIN_UNGUARDED,
     SOFTMAX_OVER_QUERIES,
     SOFTMAX_UNGUARDED,
     TRUTH_OF_AN_ARRAY,
@@ -575,6 +577,10 @@ def one_over_root_d_k(std_q, std_k, mean_q=0.0, mean_k=0.0):
     return 1 / np.sqrt(std_q.shape[-1])
 
 
+def one_over_root_d_k_each(std_q, std_k, mean_q=0.0, mean_k=0.0):
+    return np.full(std_q.shape[:-1], 1 / np.sqrt(std_q.shape[-1]))
+
+
 def one_over_root_of_the_length(std_q, std_k, mean_q=0.0, mean_k=0.0):
     return 1 / np.sqrt(len(std_q))
 
@@ -652,7 +658,7 @@ UNIT_SCALE = Task(
     mistakes=(
         *(
             Mistake(answer, WHATEVER_COMES, everywhere(SCALE_PARTS))
-            for answer in (one_over_root_d_k, one_over_root_of_the_length)
+            for answer in (one_over_root_d_k, one_over_root_d_k_each, one_over_root_of_the_length)
         ),
         Mistake(
             variant(
@@ -827,6 +833,16 @@ UNIT_SCALE = Task(
         ),
         Mistake(
             variant(
+                unit_scale, "variance_returned", ("1 / np.sqrt(np.where(varies, variance, 1.0))", "variance")
+            ),
+            Text(
+                "score의 variance를 돌려주었습니다. 구하는 것은 그것을 1로 만드는 배수, 1/√variance입니다.",
+                "This is the score's variance. Asked for is the factor that makes it 1: 1/√variance.",
+            ),
+            everywhere(SCALE_PARTS),
+        ),
+        Mistake(
+            variant(
                 unit_scale,
                 "unit_scale_squeezed",
                 (
@@ -985,6 +1001,11 @@ SCORES_OVERWRITTEN = Text(
     "The input scores are changed in place (-=). Compute into a new array.",
 )
 
+
+ONE_OF_TWO_WEIGHTS = Text(
+    "p_i와 p_j 가운데 하나만 썼습니다. J_ij = c p_i (δ_ij − p_j)이므로 대각선 밖은 −c p_i p_j이고, J는 대칭입니다.",
+    "Only one of p_i and p_j is in it. J_ij = c p_i (δ_ij − p_j): off the diagonal that is −c p_i p_j, and J is symmetric.",
+)
 
 SOFTMAX_JACOBIAN = Task(
     name="softmax_jacobian",
@@ -1153,9 +1174,9 @@ SOFTMAX_JACOBIAN = Task(
                 ("    highest =", "    logits = np.maximum(logits, -1e9)\n    highest ="),
             ),
             Text(
-                "−∞를 −1e9로 바꾸어 모두 가려진 row가 고르게 나뉘었습니다. 그 row의 weights와 미분은 0입니다.",
-                "With −1e9 in place of −∞, a row that is masked throughout became uniform. Its weights and derivatives "
-                "are 0.",
+                "모두 가려진 row에 한 수(−1e9나 0)가 놓여 고르게 나뉘었습니다. 그 row의 weights와 미분은 0입니다.",
+                "A row that is masked throughout holds one number, −1e9 or 0, and became uniform. Its weights and "
+                "derivatives are 0.",
             ),
             frozenset({"masked"}),
         ),
@@ -1265,6 +1286,49 @@ SOFTMAX_JACOBIAN = Task(
         Mistake(
             variant(
                 softmax_jacobian,
+                "one_weight_for_both",
+                (
+                    "weights[..., :, None] * (identity - weights[..., None, :])",
+                    "weights[..., None, :] * (identity - weights[..., None, :])",
+                ),
+            ),
+            ONE_OF_TWO_WEIGHTS,
+            everywhere(JACOBIAN_PARTS),
+        ),
+        Mistake(
+            variant(
+                softmax_jacobian,
+                "one_weight_for_both_in_rows",
+                (
+                    "weights[..., :, None] * (identity - weights[..., None, :])",
+                    "weights[..., :, None] * (identity - weights[..., :, None])",
+                ),
+            ),
+            ONE_OF_TWO_WEIGHTS,
+            everywhere(JACOBIAN_PARTS),
+        ),
+        Mistake(
+            variant(
+                softmax_jacobian,
+                "one_maximum_for_all",
+                ("logits.max(axis=-1, keepdims=True)", "logits.max()"),
+            ),
+            ONE_MAXIMUM_FOR_ALL,
+            frozenset({"large"}),
+        ),
+        Mistake(
+            variant(
+                softmax_jacobian,
+                "one_maximum_for_all_unguarded",
+                ("logits.max(axis=-1, keepdims=True)", "logits.max()"),
+                ("np.where(total == 0, 1.0, total)", "total"),
+            ),
+            ONE_MAXIMUM_FOR_ALL,
+            frozenset({"masked", "large"}),
+        ),
+        Mistake(
+            variant(
+                softmax_jacobian,
                 "softmax_jacobian_squeezed",
                 (
                     "return scale * weights[..., :, None] * (identity - weights[..., None, :])",
@@ -1349,6 +1413,13 @@ def nan_left_out_of_the_sum(scores, scale=1.0, mask=None):
     logits = scale * scores if mask is None else np.where(mask, scale * scores, -np.inf)
     weights = np.exp(logits) / np.exp(logits).sum(axis=-1, keepdims=True)
     return -np.nansum(weights * np.log(weights), axis=-1)
+
+
+def shared_again_unguarded(scores, scale=1.0, mask=None):
+    logits = scale * scores
+    shares = np.exp(logits - logits.max(axis=-1, keepdims=True)) * (1.0 if mask is None else mask)
+    weights = shares / shares.sum(axis=-1, keepdims=True)
+    return -(weights * np.log(np.where(weights == 0, 1.0, weights))).sum(axis=-1)
 
 
 def weights_shared_again(scores, scale=1.0, mask=None):
@@ -1507,8 +1578,8 @@ ATTENTION_ENTROPY = Task(
         Mistake(
             variant(attention_entropy, "dead_row_uniform", ("logits, -np.inf", "logits, -1e9")),
             Text(
-                "−1e9로 가려 모두 가려진 row의 entropy가 log n_k가 되었습니다. 아무것도 읽지 않는 row이므로 0입니다.",
-                "Masked with −1e9, a row that is masked throughout gets entropy log n_k. It reads nothing: 0.",
+                "모두 가려진 row에 한 수(−1e9나 0)가 놓여 entropy가 log n_k가 되었습니다. 아무것도 읽지 않는 row이므로 0입니다.",
+                "A row that is masked throughout holds one number, −1e9 or 0, and gets entropy log n_k. It reads nothing: 0.",
             ),
             frozenset({"dead_row"}),
         ),
@@ -1555,9 +1626,9 @@ ATTENTION_ENTROPY = Task(
         Mistake(
             nan_left_out_of_the_sum,
             Text(
-                "NaN을 합에서 뺐습니다 (np.nansum). scale이 크면 exp가 넘쳐 생긴 NaN까지 빠집니다. 먼저 row의 최댓값을 빼세요.",
-                "NaN is left out of the sum (np.nansum). With a large scale that hides where exp has overflowed. Subtract the row's "
-                "maximum first.",
+                "NaN을 합에서 빼거나 0으로 바꾸었습니다 (np.nansum, np.nan_to_num). scale이 크면 exp가 넘쳐 생긴 NaN까지 가려집니다. 먼저 row의 최댓값을 빼세요.",
+                "NaN is left out of the sum or replaced by 0 (np.nansum, np.nan_to_num). With a large scale that hides where exp "
+                "has overflowed. Subtract the row's maximum first.",
             ),
             frozenset({"saturated"}),
         ),
@@ -1669,6 +1740,11 @@ ATTENTION_ENTROPY = Task(
             WITH_MASK,
         ),
         Mistake(
+            shared_again_unguarded,
+            SHARED_AGAIN_UNGUARDED,
+            frozenset({"masked", "dead_row"}),
+        ),
+        Mistake(
             variant(
                 attention_entropy,
                 "attention_entropy_squeezed",
@@ -1763,7 +1839,7 @@ def draw_limits(rng):
     tied = np.where(np.arange(7) < ties, 4.0, rng.integers(0, 4, (5, 7))) - rng.integers(0, 3)
     tied = rng.permutation(shuffled(rng, tied))
     pairs = rng.permutation(shuffled(rng, np.array([[4.0, 1], [3, 2], [4, 4]])))
-    return [{"scores": tied, "target": target} for target in (0.125, 0.5, 0.75)] + [
+    return [{"scores": tied, "target": target} for target in (0.125, 0.3, 0.5, 0.75)] + [
         {"scores": pairs, "target": 0.5}
     ]
 
@@ -1922,6 +1998,11 @@ END_TOO_LOW = Text(
     "찾는 구간의 위 끝을 100이나 10000 같은 수로 정해 두었습니다. 차이가 작으면 scale은 더 큽니다. 닿을 때까지 두 배로 늘리세요.",
     "The search ends at a fixed number, 100 or 10000 say. Where the differences are small the scale is larger: double "
     "the upper end until it reaches.",
+)
+
+DEAD_ROW_REACHES_NOTHING = Text(
+    "모두 가려진 row에는 가장 큰 weight가 없으므로 어떤 scale로도 target에 닿지 않습니다: np.inf.",
+    "A row that is masked throughout has no largest weight, and reaches the target at no scale: np.inf.",
 )
 
 SCALE_FOR_WEIGHT = Task(
@@ -2094,6 +2175,28 @@ SCALE_FOR_WEIGHT = Task(
             ),
             COMPARED_AS_A_WHOLE,
             frozenset({"batches", "masked", "limits", "far"}),
+        ),
+        Mistake(
+            variant(
+                scale_for_weight,
+                "ties_taken_for_out_of_reach",
+                ("tied * target >= 1", "(tied > 1) | (tied * target >= 1)"),
+            ),
+            Text(
+                "비긴 scores가 있으면 늘 np.inf로 두었습니다. m개가 비기면 1/m보다 작은 target에는 유한한 scale이 닿습니다.",
+                "Tied scores are always given np.inf here. Where m tie, a finite scale reaches a target below 1/m.",
+            ),
+            frozenset({"limits"}),
+        ),
+        Mistake(
+            variant(scale_for_weight, "dead_row_as_zero", ("[np.inf, 0.0, np.inf]", "[0.0, 0.0, np.inf]")),
+            DEAD_ROW_REACHES_NOTHING,
+            frozenset({"masked"}),
+        ),
+        Mistake(
+            variant(scale_for_weight, "dead_row_as_nan", ("[np.inf, 0.0, np.inf]", "[np.nan, 0.0, np.inf]")),
+            DEAD_ROW_REACHES_NOTHING,
+            frozenset({"masked"}),
         ),
         Mistake(
             variant(

@@ -22,8 +22,10 @@ from course_lib.grading.hints import (
     MASK_REQUIRED,
     MASKED_AFTER_SOFTMAX,
     NOT_SCALED,
+    READS_THE_MEAN,
     SCALED_BY_D_V,
     SECOND_AXIS_FOR_THE_LAST,
+    SHARED_AGAIN_UNGUARDED,
     SOFTMAX_OVER_QUERIES,
     TRUTH_OF_AN_ARRAY,
 )
@@ -553,6 +555,10 @@ MULTIPLIED_AS_THEY_COME = Text(
 )
 
 
+INFINITY_MULTIPLIED = Text(
+    "np.inf를 곱하면 ∞ − ∞, ∞ / ∞, ∞ × 0이 NaN이 됩니다. 극한은 식으로 따로 정하세요.",
+    "Multiplying by np.inf meets ∞ − ∞, ∞ / ∞ or ∞ × 0, which are NaN. Settle the limit apart.",
+)
 MASKED_MULTIPLIED = Text(
     "−∞에도 배수를 곱했습니다. 0 × (−∞)는 NaN, −1 × (−∞)는 +∞입니다. 가려진 자리는 −∞로 남깁니다.",
     "−∞ is multiplied as well: 0 × (−∞) is NaN, and −1 × (−∞) is +∞. A masked place stays −∞.",
@@ -638,10 +644,7 @@ SHARPEN = Task(
                 "infinity_multiplied",
                 ("if np.isinf(factor)", "if False"),
             ),
-            Text(
-                "np.inf를 곱하면 ∞ − ∞와 ∞ × 0이 NaN이 됩니다. 극한은 식으로 따로 정하세요.",
-                "Multiplying by np.inf meets ∞ − ∞ and ∞ × 0, which are NaN. Settle the limit apart.",
-            ),
+            INFINITY_MULTIPLIED,
             frozenset({"limit", "masked"}),
         ),
         Mistake(
@@ -895,8 +898,8 @@ SHARPEN = Task(
                 ("np.where(allowed, factor * finite, -np.inf)", "np.where(allowed, factor * finite, -1e9)"),
             ),
             Text(
-                "−1e9로 가려 모두 가려진 row가 고르게 나뉘었습니다. 아무것도 읽지 않는 row이므로 weights는 0입니다.",
-                "Masked with −1e9, a row that is masked throughout became uniform. It reads nothing: its weights are 0.",
+                "모두 가려진 row에 한 수(−1e9나 0)가 놓여 고르게 나뉘었습니다. 아무것도 읽지 않는 row이므로 weights는 0입니다.",
+                "A row that is masked throughout holds one number, −1e9 or 0, and became uniform. It reads nothing: its weights are 0.",
             ),
             frozenset({"masked"}),
         ),
@@ -938,6 +941,58 @@ SHARPEN = Task(
                 "whatever the batch axes, and treat the limit and masked places apart.",
             ),
             frozenset({"batches", "limit", "masked"}),
+        ),
+        Mistake(
+            variant(
+                sharpen,
+                "infinity_multiplied_and_guarded",
+                ("if np.isinf(factor)", "if False"),
+                (
+                    "np.where(np.isneginf(highest), 0.0, highest)",
+                    "np.where(np.isfinite(highest), highest, 0.0)",
+                ),
+            ),
+            INFINITY_MULTIPLIED,
+            frozenset({"limit", "masked"}),
+        ),
+        Mistake(
+            variant(
+                sharpen,
+                "dead_row_undefined_but_in_the_limit",
+                ("np.where(np.isneginf(highest), 0.0, highest)", "highest"),
+            ),
+            Text(
+                "유한한 배수에서 모두 가려진 row가 NaN입니다 (최댓값을 뺄 때 −∞ − (−∞), 또는 나눌 때 0 / 0). 그 weights는 0입니다.",
+                "With finite factors, a row that is masked throughout became NaN: −∞ − (−∞) where its maximum is subtracted, or 0 / 0 where its sum divides. Its weights are 0.",
+            ),
+            frozenset({"masked"}),
+        ),
+        Mistake(
+            variant(
+                sharpen,
+                "dead_row_undefined_in_the_limit",
+                (
+                    "np.where(total == 0, 1.0, total)",
+                    "np.where((total == 0) & np.isfinite(factor), 1.0, total)",
+                ),
+            ),
+            Text(
+                "극한에서 모두 가려진 row가 0 / 0 = NaN이 되었습니다. 1을 둘 자리가 없는 row의 weights는 0입니다.",
+                "In the limit, a row that is masked throughout became 0 / 0 = NaN. A row with no place for a 1 has weights 0.",
+            ),
+            frozenset({"masked"}),
+        ),
+        Mistake(
+            variant(
+                sharpen,
+                "finite_fill_multiplied",
+                ("    allowed =", "    logits = np.where(np.isneginf(logits), -1e9, logits)\n    allowed ="),
+            ),
+            Text(
+                "−∞를 −1e9로 바꾼 다음 배수를 곱했습니다. 0배에서는 0이 되고 음수 배에서는 가장 커져, 가려진 Key를 읽습니다. 곱한 다음에 −∞를 두세요.",
+                "−∞ is replaced by −1e9 and then multiplied: by 0 it becomes 0, by a negative factor the largest, and masked Keys are read. Put −∞ there after multiplying.",
+            ),
+            frozenset({"masked"}),
         ),
         Mistake(
             variant(sharpen, "sharpen_squeezed", ("np.stack(results)", "np.squeeze(results)")),
@@ -1045,6 +1100,12 @@ def weights_masked_afterwards(q, k, v, mask=None):
     exponentials = np.exp(logits - logits.max(axis=-2, keepdims=True))
     weights = exponentials / exponentials.sum(axis=-2, keepdims=True)
     return v @ (weights if mask is None else weights * mask)
+
+
+def shared_again_unguarded(q, k, v, mask=None):
+    logits = np.swapaxes(k, -1, -2) @ q / np.sqrt(q.shape[-2])
+    shares = np.exp(logits - logits.max(axis=-2, keepdims=True)) * (1.0 if mask is None else mask)
+    return v @ (shares / shares.sum(axis=-2, keepdims=True))
 
 
 def mask_left_as_it_is(q, k, v, mask=None):
@@ -1425,6 +1486,46 @@ ATTENTION_IN_COLUMNS = Task(
                 "Softmax는 axis=-2입니다.",
                 "KᵀQ is right, but the axes are those of rows: here q.shape[-1] is n_q, and the last axis holds the Queries. "
                 "d_k is q.shape[-2], and Softmax runs over axis=-2.",
+            ),
+            everywhere(COLUMN_PARTS),
+        ),
+        Mistake(
+            variant(
+                attention_in_columns,
+                "dead_query_reads_the_mean",
+                (
+                    "    highest =",
+                    "    logits = np.where(np.isneginf(logits).all(axis=-2, keepdims=True), 0.0, logits)\n    highest =",
+                ),
+            ),
+            READS_THE_MEAN,
+            frozenset({"dead"}),
+        ),
+        Mistake(
+            shared_again_unguarded,
+            SHARED_AGAIN_UNGUARDED,
+            frozenset({"dead", "extremes"}),
+        ),
+        Mistake(
+            variant(attention_in_columns, "maximum_over_queries", ("max(axis=-2", "max(axis=-1")),
+            Text(
+                "최댓값을 Query 축(axis=-1)을 따라 구했습니다. 한 column에서 서로 다른 수를 빼면 weights가 달라집니다. 합과 같은 axis=-2입니다.",
+                "The maximum runs over the Queries (axis=-1). Within a column, different numbers are then subtracted, which changes the weights. Take axis=-2, as in the sum.",
+            ),
+            everywhere(COLUMN_PARTS),
+        ),
+        Mistake(
+            variant(
+                attention_in_columns,
+                "weights_returned",
+                (
+                    "v @ (exponentials / np.where(total == 0, 1.0, total))",
+                    "exponentials / np.where(total == 0, 1.0, total)",
+                ),
+            ),
+            Text(
+                "weights를 돌려주었습니다. output은 Values를 weights로 섞은 것입니다: V A.",
+                "These are the weights. The output mixes the Values with them: V A.",
             ),
             everywhere(COLUMN_PARTS),
         ),
