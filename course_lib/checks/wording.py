@@ -55,8 +55,8 @@ def report(verdict: Verdict, language: str, *, hidden: bool = False) -> str:
 
 
 COLUMNS = 72  # of a check's output, in a window of 700 pixels with the book beside it, too
-# What no line ends within: a name and its shape, the place of an entry, an option and its value.
-_WORD = re.compile(r"(?:\w+ )?[(\[][-\d, ]*[)\]]\S*|\w+ = \S+|\S+")
+# What no line ends within: a name and its shape, the place of an entry, a name and its number.
+_WORD = re.compile(r"(?:\w+ )?[(\[][-\d, ]*[)\]]\S*|\w+ = \S+|[^\W\d]+ -?\d\S*|\S+")
 
 
 def folded(text: str, columns: int = COLUMNS) -> str:
@@ -276,7 +276,7 @@ SAY = {
         "dtype": "dtype이 {expected}이어야 하는데 {got}입니다.",
         "hidden_shape": "shape가 {shape}이어야 하는데 다른 shape가 나왔습니다.",
         "hidden_dtype": "dtype이 {dtype}이어야 하는데 다른 dtype이 나왔습니다.",
-        "entry": "처음으로 다른 곳은 {index}입니다: ",
+        "entry": "처음으로 다른 곳 {index}: ",
         "numbers": "기대한 값 {expected}, 나온 값 {got}.",
     },
     "en": {
