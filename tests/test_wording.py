@@ -244,7 +244,7 @@ def test_folded_leaves_lines_that_fit_as_they_are():
 
 
 def test_folded_keeps_a_name_with_its_shape_and_a_place_whole():
-    text = "Inputs: w_up (7, 17), window = 13, x (3, 5)\nThe first entry that differs is [0, -1, 2]: expected -1, got 2.5."
+    text = "Inputs: w_up (7, 17), window = 13, x (3, 5)\nThe entry [0, -1, 2]: expected -1, got 2.5."
     for columns in range(24, 60):
         lines = folded(text, columns).splitlines()
         assert max(map(len, lines)) <= columns
