@@ -162,7 +162,13 @@ def test_judge_gives_nothing_for_what_is_wrong(wrong):
         (Outcome(X), Outcome(X, changed=True), False),
         (Outcome(error="ValueError"), Outcome(error="ValueError", message="other words"), True),
         (Outcome(error="ValueError", message="some"), Outcome(error="ValueError", message="other"), False),
-        (Outcome(error="TypeError", message="some"), Outcome(error="TypeError", message="other"), True),
+        (Outcome(error="TypeError", message="some"), Outcome(error="TypeError", message="other"), False),
+        (
+            Outcome(error="TypeError", message="unsupported operand type(s) for *: 'int' and 'NoneType'"),
+            Outcome(error="TypeError", message="unsupported operand type(s) for +: 'NoneType' and 'int'"),
+            True,
+        ),
+        (Outcome(error="KeyError", message="some"), Outcome(error="KeyError", message="other"), True),
         (
             Outcome(error="ValueError", message="shapes (5,7) (5,)"),
             Outcome(error="ValueError", message="shapes (3,2) (3,)"),

@@ -12,7 +12,15 @@ from course_lib.checks.calling import call, one_thread
 from course_lib.checks.cases import Case, Function, Outcome, PartInfo, TaskCases
 
 # Raised by so many causes that the name alone tells no mistake from another.
-_OF_MANY_CAUSES = ("AttributeError", "IndexError", "LinAlgError", "NoGradient", "RuntimeError", "ValueError")
+_OF_MANY_CAUSES = (
+    "AttributeError",
+    "IndexError",
+    "LinAlgError",
+    "NoGradient",
+    "RuntimeError",
+    "TypeError",
+    "ValueError",
+)
 
 
 @dataclass(frozen=True)
