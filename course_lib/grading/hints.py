@@ -25,9 +25,8 @@ COMPARED_AS_A_WHOLE = Text(
     "entry.",
 )
 DIM_LOST = Text(
-    "any, 합, 평균을 구한 축이 사라져 원래 tensor와 축이 어긋났습니다. keepdim=True를 주면 크기 1인 축으로 남습니다.",
-    "The axis of an any, sum or mean is gone, and what is left doesn't line up with the tensor. keepdim=True keeps it, "
-    "1 long.",
+    "두 tensor의 축이 어긋납니다. any, 합, 평균을 구한 축이 사라졌다면 keepdim=True를 주어 크기 1인 축으로 남기세요.",
+    "The axes of two tensors don't line up. If that of an any, sum or mean is gone, keepdim=True keeps it, 1 long.",
 )
 DIVIDED_BY_D_K = Text(
     "d_k로 나누었습니다. √d_k로 나눕니다.",
@@ -195,6 +194,10 @@ TRUTH_OF_AN_ARRAY = Text(
     "배열이 참인지를 물었습니다 (if x:). 배열 전체의 참·거짓은 정해지지 않습니다. 주어졌는지는 is None으로 "
     "확인하세요.",
     "An array was asked whether it is true (if x:), which has no answer. Ask with `is None` whether it was given.",
+)
+TWO_AXES_EXPECTED = Text(
+    "n, d = x.shape는 batch 축이 없을 때만 됩니다. 뒤에서 세세요: x.shape[-2], x.shape[-1].",
+    "n, d = x.shape works without batch axes only. Count from the end: x.shape[-2], x.shape[-1].",
 )
 ZERO_SCALE_TAKEN_FOR_NONE = Text(
     "scale=0이 '없음'으로 읽혔습니다 (scale or ...). `scale is None`으로 확인하세요.",

@@ -26,8 +26,10 @@ from course_lib.grading.hints import (
     SCALE_NOT_USED,
     SCALED_BY_D_V,
     SCALED_TWICE,
+    SHARED_AGAIN,
     SOFTMAX_OVER_QUERIES_IN_TORCH,
     TRUTH_OF_AN_ARRAY,
+    TWO_AXES_EXPECTED,
     ZERO_SCALE_TAKEN_FOR_NONE,
 )
 
@@ -85,7 +87,13 @@ def draw_masked(rng):
 
 
 def draw_dead_query(rng):
-    return [{**random_qkv(rng), "mask": random_mask(rng, 5, 7, dead_row=True)}]
+    # One Key is read by nobody, so that a dead Query which reads all shows whether it reads that one.
+    inputs, mask = random_qkv(rng), random_mask(rng, 5, 7)
+    hidden, dead = rng.integers(7), rng.integers(5)
+    mask[:, hidden] = False
+    mask[~mask.any(axis=1), (hidden + 1) % 7] = True
+    mask[dead] = False
+    return [{**inputs, "mask": mask}]
 
 
 def draw_unread_keys(rng):
@@ -335,8 +343,9 @@ def attention_as_a_class(q, k, v, mask=None, scale=None):
 
 
 FINITE_FILL = Text(
-    "−1e9로 채우면 그보다 작은 score와 모두 가려진 row에서 가려진 Value를 읽습니다. -torch.inf를 쓰세요.",
-    "Filling with −1e9 reads masked Values where scores are smaller or a row is masked throughout. Write -torch.inf.",
+    "−1e9 같은 유한한 수로 채우면 그보다 작은 score와 모두 가려진 row에서 가려진 Value를 읽습니다. -torch.inf를 쓰세요.",
+    "Filling with a finite number, −1e9 say, reads masked Values where scores are smaller or a row is masked "
+    "throughout. Write -torch.inf.",
 )
 DEAD_QUERY_UNDEFINED = Text(
     "볼 Key가 없는 Query에서 Softmax가 NaN입니다. 그 weights와 output은 0입니다.",
@@ -374,6 +383,46 @@ MASK_INVERTED_IN_TORCH = Text(
     "mask를 반대로 읽었습니다. 여기서 True는 '볼 수 있음'입니다 (nn.MultiheadAttention의 boolean mask와 반대).",
     "The mask is inverted. True means may attend here, the opposite of nn.MultiheadAttention's boolean mask.",
 )
+
+
+UNREAD_ROWS_POISON = Text(
+    "아무도 보지 않는 row의 NaN이 output에 번졌습니다. 0 × NaN은 NaN이고, mask를 곱해도 그렇습니다. K와 V의 그런 rows를 먼저 torch.where로 0으로 고르세요.",
+    "NaN in a row that nobody may see spread into the output: 0 × NaN is NaN, in a product with the mask as "
+    "well. Select 0 for such rows of K and V first, with torch.where.",
+)
+
+
+AXES_DROPPED_IN_TORCH = Text(
+    "크기 1인 축이 사라졌습니다 (squeeze). batch 축은 크기가 1이어도 그대로 둡니다.",
+    "Axes of length 1 are gone (squeeze). A batch axis stays, even where it is 1 long.",
+)
+ONE_MAXIMUM_FOR_ALL_IN_TORCH = Text(
+    "최댓값 하나를 모든 row에서 뺐습니다. 그보다 훨씬 작은 row에서는 exp가 모두 0이 되어 0 / 0이 남습니다. torch.softmax는 row마다 자기 최댓값을 뺍니다.",
+    "One maximum is subtracted from all rows. In a row far below it, every exp vanishes, and 0 / 0 is left. "
+    "torch.softmax subtracts each row's own.",
+)
+ALL_AXES_REVERSED_IN_TORCH = Text(
+    ".T는 batch 축까지 뒤집습니다. 마지막 두 축만 바꾸세요: k.mT.",
+    ".T reverses the batch axes as well. Exchange the last two only: k.mT.",
+)
+
+
+def infinity_multiplied(q, k, v, mask=None, scale=None):
+    scale = q.shape[-1] ** -0.5 if scale is None else scale
+    logits = q @ k.mT * scale
+    if mask is not None:
+        logits = logits + (1 - mask.to(q.dtype)) * -torch.inf
+    weights = logits.softmax(dim=-1)
+    return weights @ v, weights
+
+
+def shared_again(q, k, v, mask=None, scale=None):
+    scale = q.shape[-1] ** -0.5 if scale is None else scale
+    weights = (q @ k.mT * scale).softmax(dim=-1)
+    if mask is not None:
+        weights = weights * mask
+        weights = weights / weights.sum(dim=-1, keepdim=True)
+    return weights @ v, weights
 
 
 ATTENTION = Task(
@@ -602,10 +651,7 @@ ATTENTION = Task(
                 "unread_rows_poison",
                 ("    k, v = torch.where(read, k, 0.0), torch.where(read, v, 0.0)\n", ""),
             ),
-            Text(
-                "아무도 보지 않는 V의 NaN이 output에 번졌습니다. 0 × NaN은 NaN입니다. 그런 rows를 먼저 0으로 고르세요.",
-                "NaN in a V row that nobody may see spread into the output: 0 × NaN is NaN. Select 0 for such rows first.",
-            ),
+            UNREAD_ROWS_POISON,
             frozenset({"unread"}),
         ),
         Mistake(
@@ -754,9 +800,10 @@ ATTENTION = Task(
         Mistake(
             finite_fill_plainly,
             Text(
-                "−1e9로 채우면 그보다 작은 score와 모두 가려진 row에서 가려진 Value를 읽습니다. -torch.inf를 쓰세요. 아무도 보지 않는 K와 V의 "
+                "−1e9 같은 유한한 수로 채우면 그보다 작은 score와 모두 가려진 row에서 가려진 Value를 읽습니다. -torch.inf를 쓰세요. 아무도 보지 않는 K와 V의 "
                 "rows는 먼저 0으로 고르세요. 0 × NaN은 NaN입니다.",
-                "Filling with −1e9 reads masked Values where scores are smaller or a row is masked throughout: write -torch.inf. "
+                "Filling with a finite number, −1e9 say, reads masked Values where scores are smaller or a "
+                "row is masked throughout: write -torch.inf. "
                 "And select 0 for rows of K and V that nobody may see: 0 × NaN is NaN.",
             ),
             frozenset({"dead", "unread", "extremes"}),
@@ -796,6 +843,115 @@ ATTENTION = Task(
             ),
             DIVIDED_BY_SCALE,
             frozenset({"scale"}),
+        ),
+        Mistake(
+            variant(
+                attention,
+                "keys_transposed_whole",
+                ("(q @ k.mT * scale).softmax", "(q @ k.T * scale).softmax"),
+                ("(q @ k.mT * scale).masked_fill", "(q @ k.T * scale).masked_fill"),
+            ),
+            ALL_AXES_REVERSED_IN_TORCH,
+            frozenset({"batches", "masked"}),
+        ),
+        Mistake(
+            variant(
+                attention,
+                "unread_rows_poison_by_selecting",
+                ("    k, v = torch.where(read, k, 0.0), torch.where(read, v, 0.0)\n", ""),
+                ("torch.where(alive, log", "torch.where(mask, log"),
+            ),
+            UNREAD_ROWS_POISON,
+            frozenset({"unread"}),
+        ),
+        Mistake(
+            variant(
+                attention,
+                "dead_query_left_open",
+                ("torch.where(alive, logits.softmax(dim=-1), 0.0)", "logits.softmax(dim=-1)"),
+            ),
+            DEAD_QUERY_OPENED,
+            frozenset({"dead"}),
+        ),
+        Mistake(
+            infinity_multiplied,
+            Text(
+                "(1 - mask)에 −∞를 곱했습니다. 0 × (−∞)는 NaN이라, 볼 수 있는 자리까지 NaN이 됩니다. masked_fill이나 torch.where로 고르세요.",
+                "(1 - mask) is multiplied by −∞. 0 × (−∞) is NaN, at the places that are allowed, too. "
+                "Select with masked_fill or torch.where.",
+            ),
+            frozenset({"masked", "dead", "unread", "extremes", "scale"}),
+        ),
+        Mistake(shared_again, SHARED_AGAIN, frozenset({"dead", "unread", "extremes"})),
+        Mistake(
+            variant(
+                exponential_overflows,
+                "exponential_overflows_unselected",
+                ("torch.where(alive, ", "torch.where(mask, "),
+            ),
+            EXPONENTIAL_OVERFLOWS_IN_TORCH,
+            frozenset({"extremes"}),
+        ),
+        Mistake(
+            variant(
+                attention,
+                "dead_weights_left",
+                (
+                    "weights = torch.where(alive, logits.softmax(dim=-1), 0.0)\n    return weights @ v, weights",
+                    "weights = logits.softmax(dim=-1)\n    return torch.where(alive, weights @ v, 0.0), weights",
+                ),
+            ),
+            Text(
+                "볼 Key가 없는 Query의 output만 0으로 두었습니다. 그 weights도 0입니다.",
+                "Only the output of a Query that may attend to no Key is made 0. Its weights are 0, too.",
+            ),
+            frozenset({"dead"}),
+        ),
+        Mistake(
+            variant(
+                attention,
+                "squeezed",
+                (
+                    "        return weights @ v, weights",
+                    "        return (weights @ v).squeeze(), weights.squeeze()",
+                ),
+                (
+                    "0.0)\n    return weights @ v, weights",
+                    "0.0)\n    return (weights @ v).squeeze(), weights.squeeze()",
+                ),
+            ),
+            AXES_DROPPED_IN_TORCH,
+            frozenset({"batches"}),
+        ),
+        Mistake(
+            variant(
+                attention,
+                "values_poison_by_selecting",
+                (
+                    "k, v = torch.where(read, k, 0.0), torch.where(read, v, 0.0)",
+                    "k = torch.where(read, k, 0.0)",
+                ),
+                ("torch.where(alive, log", "torch.where(mask, log"),
+            ),
+            UNREAD_ROWS_POISON,
+            frozenset({"unread"}),
+        ),
+        Mistake(
+            variant(
+                attention,
+                "one_maximum_for_all",
+                (
+                    "(q @ k.mT * scale).softmax(dim=-1)",
+                    "((q @ k.mT * scale) - (q @ k.mT * scale).max()).exp() / ((q @ k.mT * scale) - (q @ k.mT "
+                    "* scale).max()).exp().sum(dim=-1, keepdim=True)",
+                ),
+                (
+                    "logits.softmax(dim=-1)",
+                    "((logits) - (logits).max()).exp() / ((logits) - (logits).max()).exp().sum(dim=-1, keepdim=True)",
+                ),
+            ),
+            ONE_MAXIMUM_FOR_ALL_IN_TORCH,
+            frozenset({"extremes"}),
         ),
     ),
     right_answers=(
@@ -1048,6 +1204,59 @@ SPLIT_HEADS = Task(
             variant(split_heads, "one_batch_axis_expected", (".transpose(-2, -3)", ".transpose(1, 2)")),
             ONE_BATCH_AXIS,
             everywhere(SPLIT_PARTS),
+        ),
+        Mistake(
+            variant(
+                split_heads,
+                "squeezed_heads",
+                (
+                    "return apart.repeat_interleave(repeat, dim=-3)",
+                    "return apart.repeat_interleave(repeat, dim=-3).squeeze()",
+                ),
+            ),
+            AXES_DROPPED_IN_TORCH,
+            frozenset({"batches", "repeat"}),
+        ),
+        Mistake(
+            variant(split_heads, "first_axis_repeated", ("dim=-3", "dim=0")),
+            Text(
+                "맨 앞의 축을 되풀이했습니다 (dim=0). batch가 있으면 heads의 축은 dim=-3입니다.",
+                "The first axis is repeated (dim=0). With batch axes that of the heads is dim=-3.",
+            ),
+            frozenset({"repeat"}),
+        ),
+        Mistake(
+            variant(
+                split_heads,
+                "heads_in_front",
+                ("x.unflatten(-1, (heads, -1)).transpose(-2, -3)", "torch.stack(x.chunk(heads, dim=-1))"),
+            ),
+            Text(
+                "heads를 맨 앞에 쌓았습니다. batch가 있으면 heads의 축은 n 바로 앞입니다: torch.stack(…, dim=-3).",
+                "The heads are stacked in front. With batch axes theirs stands just before n: torch.stack(…, dim=-3).",
+            ),
+            frozenset({"batches", "repeat"}),
+        ),
+        Mistake(
+            variant(
+                split_heads,
+                "split_by_count",
+                (
+                    "x.unflatten(-1, (heads, -1)).transpose(-2, -3)",
+                    "torch.stack(x.split(heads, dim=-1), dim=-3)",
+                ),
+            ),
+            Text(
+                "x.split(heads)는 폭이 heads인 조각을 만듭니다. split에는 조각의 폭 d를, chunk에는 조각의 수를 줍니다.",
+                "x.split(heads) makes pieces that are heads wide. Give split the width d of a piece, or "
+                "chunk their number.",
+            ),
+            frozenset({"rows", "batches", "repeat"}),
+        ),
+        Mistake(
+            variant(split_heads, "two_axes_expected", ("    apart", "    n, width = x.shape\n    apart")),
+            TWO_AXES_EXPECTED,
+            frozenset({"batches", "repeat"}),
         ),
     ),
     right_answers=(split_by_view, split_by_chunks, split_by_slices, split_by_einsum),
@@ -1317,6 +1526,32 @@ MERGE_HEADS = Task(
             ONE_BATCH_AXIS,
             everywhere(MERGE_PARTS),
         ),
+        Mistake(
+            variant(merge_heads, "squeezed_rows", ("flatten(-2)", "flatten(-2).squeeze()")),
+            AXES_DROPPED_IN_TORCH,
+            frozenset({"batches"}),
+        ),
+        Mistake(
+            variant(merge_heads, "flattened_from_the_front", ("flatten(-2)", "flatten(1)")),
+            Text(
+                "flatten(1)은 batch가 없을 때만 heads와 d를 합칩니다. 마지막 두 축은 flatten(-2)로 합칩니다.",
+                "flatten(1) joins heads and d without batch axes only. flatten(-2) joins the last two.",
+            ),
+            frozenset({"batches", "off"}),
+        ),
+        Mistake(
+            variant(
+                merge_heads,
+                "first_axis_joined",
+                ("x.transpose(-2, -3).flatten(-2)", "torch.cat(tuple(x), dim=-1)"),
+            ),
+            Text(
+                "맨 앞의 축을 heads로 보고 이어 붙였습니다. batch가 있으면 heads의 축은 뒤에서 셋째입니다: x.unbind(-3).",
+                "The first axis is taken for the heads. With batch axes theirs is the third from the end: "
+                "x.unbind(-3).",
+            ),
+            frozenset({"batches", "off"}),
+        ),
     ),
     right_answers=(merge_by_unbinding, merge_by_reshaping, merge_by_loops, merge_by_einsum),
 )
@@ -1349,7 +1584,7 @@ def random_gains(rng):
 
 
 def draw_scaling_alone(rng):
-    return [random_qk(rng), random_qk(rng, 2)]
+    return [random_qk(rng), random_qk(rng, 2), random_qk(rng, 2, 1)]
 
 
 def draw_normed(rng):
@@ -1640,8 +1875,10 @@ CONTROLLED_WEIGHTS = Task(
                 ("(k**2).mean(dim=-1, keepdim=True) + 1e-6)", "(k**2).mean(dim=-1, keepdim=True))"),
             ),
             Text(
-                "제곱 평균에 1e-6을 더하지 않았습니다. 0인 vector는 0 / 0 = NaN이 되고, 아주 짧은 vector는 너무 커집니다.",
-                "1e-6 is not added to the mean square. A vector of zeros gives 0 / 0 = NaN, and a very short one grows too long.",
+                "제곱 평균에 1e-6을 더하지 않았거나 그보다 작은 수를 더했습니다. 아주 짧은 vector는 너무 커지고, 아무것도 더하지 않으면 0인 vector는 0 / 0 "
+                "= NaN이 됩니다.",
+                "1e-6 is not added to the mean square, or less than that is. A very short vector then grows "
+                "too long, and one of zeros gives 0 / 0 = NaN where nothing is added.",
             ),
             frozenset({"norm", "together", "zero"}),
         ),
@@ -2034,6 +2271,85 @@ CONTROLLED_WEIGHTS = Task(
             ),
             frozenset({"norm", "together", "zero"}),
         ),
+        Mistake(
+            variant(
+                controlled_weights,
+                "squeezed_weights",
+                (
+                    "return weights if mask is None else torch.where(alive, weights, 0.0)",
+                    "return (weights if mask is None else torch.where(alive, weights, 0.0)).squeeze()",
+                ),
+            ),
+            AXES_DROPPED_IN_TORCH,
+            frozenset({"scaling"}),
+        ),
+        Mistake(
+            variant(controlled_weights, "not_scaled_at_all", (" / q.shape[-1] ** 0.5", "")),
+            NOT_SCALED,
+            frozenset({"scaling", "norm", "cap", "together", "dead", "zero"}),
+        ),
+        Mistake(
+            variant(
+                controlled_weights,
+                "softcap_not_used",
+                (
+                    "    if softcap is not None:\n        logits = softcap * torch.tanh(logits / softcap)\n",
+                    "",
+                ),
+            ),
+            Text("softcap을 쓰지 않았습니다.", "softcap is not used."),
+            frozenset({"cap", "together", "far"}),
+        ),
+        Mistake(
+            variant(
+                controlled_weights,
+                "tanh_overflows",
+                (
+                    "torch.tanh(logits / softcap)",
+                    "((2 * logits / softcap).exp() - 1) / ((2 * logits / softcap).exp() + 1)",
+                ),
+            ),
+            Text(
+                "tanh를 exp로 직접 계산했습니다. 큰 score에서 ∞ / ∞ = NaN이 됩니다. torch.tanh를 쓰세요.",
+                "tanh is computed from exp, and ∞ / ∞ = NaN for a large score. Use torch.tanh.",
+            ),
+            frozenset({"far"}),
+        ),
+        Mistake(
+            variant(controlled_weights, "keys_all_transposed", ("q @ k.mT", "q @ k.T")),
+            ALL_AXES_REVERSED_IN_TORCH,
+            frozenset({"scaling", "norm", "cap", "together"}),
+        ),
+        Mistake(
+            variant(controlled_weights, "truth_of_the_gains", ("if q_gain is not None", "if q_gain")),
+            TRUTH_OF_AN_ARRAY,
+            frozenset({"norm", "together", "zero"}),
+        ),
+        Mistake(
+            variant(
+                controlled_weights,
+                "one_maximum_for_all",
+                (
+                    "weights = logits.softmax(dim=-1)",
+                    "weights = (logits - logits.max()).exp()\n    weights = weights / weights.sum(dim=-1, keepdim=True)",
+                ),
+            ),
+            ONE_MAXIMUM_FOR_ALL_IN_TORCH,
+            frozenset({"far"}),
+        ),
+        Mistake(
+            variant(
+                controlled_weights,
+                "exponential_overflows_unselected",
+                (
+                    "weights = logits.softmax(dim=-1)",
+                    "weights = logits.exp() / logits.exp().sum(dim=-1, keepdim=True)",
+                ),
+                ("torch.where(alive, weights, 0.0)", "torch.where(mask, weights, 0.0)"),
+            ),
+            EXPONENTIAL_OVERFLOWS_IN_TORCH,
+            frozenset({"far"}),
+        ),
     ),
     right_answers=(controlled_by_functions, controlled_by_hand, controlled_by_modules, controlled_row_by_row),
 )
@@ -2384,8 +2700,8 @@ MULTI_HEAD_ATTENTION = Task(
                 ("repeat = self.heads // self.kv_heads", "repeat = self.kv_heads"),
             ),
             Text(
-                "KV head마다 kv_heads 번 되풀이했습니다. KV head 하나를 나누어 쓰는 Query heads는 heads // kv_heads 개입니다.",
-                "Each KV head is repeated kv_heads times. heads // kv_heads Query heads share one of them.",
+                "KV head마다 되풀이한 횟수가 다릅니다. KV head 하나를 나누어 쓰는 Query heads는 heads // kv_heads 개입니다.",
+                "Each KV head is repeated a wrong number of times. heads // kv_heads Query heads share one of them.",
             ),
             everywhere(MODULE_PARTS) - {"batches"},
         ),
@@ -2515,8 +2831,9 @@ MULTI_HEAD_ATTENTION = Task(
         Mistake(
             variant(MultiHeadAttention, "MaskWithoutHeads", ("mask.unsqueeze(-3)", "mask")),
             Text(
-                "mask에 heads 축이 없습니다. (batch, n_q, n_k)의 batch가 heads 자리에 놓입니다: mask.unsqueeze(-3).",
-                "The mask has no axis for the heads, so that the batch of (batch, n_q, n_k) takes their place: mask.unsqueeze(-3).",
+                "mask의 heads 축이 없거나 맨 앞에 있습니다. (batch, n_q, n_k)의 batch가 heads 자리에 놓입니다: mask.unsqueeze(-3).",
+                "The mask has no axis for the heads, or has it in front, so that the batch of (batch, n_q, "
+                "n_k) takes their place: mask.unsqueeze(-3).",
             ),
             frozenset({"masked"}),
         ),
@@ -2601,6 +2918,133 @@ MULTI_HEAD_ATTENTION = Task(
                 "attention gives two results, (output, weights). Pass the output on alone: output, _ = attention(...).",
             ),
             everywhere(MODULE_PARTS),
+        ),
+        Mistake(
+            variant(
+                MultiHeadAttention,
+                "TiledKeys",
+                (
+                    "k = split_heads(self.w_k(memory), self.kv_heads, repeat)",
+                    "k = torch.cat([split_heads(self.w_k(memory), self.kv_heads)] * repeat, dim=-3)",
+                ),
+            ),
+            Text(
+                "Keys의 heads만 통째로 이어 붙였습니다 (tile). Values처럼 이웃한 Query heads가 한 KV head를 나누어 씁니다: h0, h0, h1, h1.",
+                "The Keys' heads are repeated one after another (tile), those of the Values are not. In "
+                "both, neighbouring Query heads share one: h0, h0, h1, h1.",
+            ),
+            frozenset({"gqa", "batches", "masked"}),
+        ),
+        Mistake(
+            variant(
+                MultiHeadAttention,
+                "TiledValues",
+                (
+                    "v = split_heads(self.w_v(memory), self.kv_heads, repeat)",
+                    "v = torch.cat([split_heads(self.w_v(memory), self.kv_heads)] * repeat, dim=-3)",
+                ),
+            ),
+            Text(
+                "Values의 heads만 통째로 이어 붙였습니다 (tile). Keys처럼 이웃한 Query heads가 한 KV head를 나누어 씁니다: h0, h0, h1, h1.",
+                "The Values' heads are repeated one after another (tile), those of the Keys are not. In "
+                "both, neighbouring Query heads share one: h0, h0, h1, h1.",
+            ),
+            frozenset({"gqa", "batches", "masked"}),
+        ),
+        Mistake(
+            variant(
+                MultiHeadAttention,
+                "KvHeadsNotRepeated",
+                (
+                    "k = split_heads(self.w_k(memory), self.kv_heads, repeat)",
+                    "k = split_heads(self.w_k(memory), self.kv_heads)",
+                ),
+                (
+                    "v = split_heads(self.w_v(memory), self.kv_heads, repeat)",
+                    "v = split_heads(self.w_v(memory), self.kv_heads)",
+                ),
+            ),
+            Text(
+                "KV heads를 되풀이하지 않아 Query heads와 수가 다릅니다. KV head마다 heads // kv_heads 번 되풀이하세요.",
+                "The KV heads are not repeated, so that there are fewer than Query heads. Repeat each heads "
+                "// kv_heads times.",
+            ),
+            frozenset({"gqa", "batches", "masked"}),
+        ),
+        Mistake(
+            variant(
+                MultiHeadAttention,
+                "RolesExchanged",
+                ("self.w_q(x)", "self.w_q(memory)"),
+                ("self.w_k(memory)", "self.w_k(x)"),
+                ("self.w_v(memory)", "self.w_v(x)"),
+            ),
+            Text(
+                "x와 memory의 자리가 바뀌었습니다. Queries는 x에서, Keys와 Values는 memory에서 만듭니다.",
+                "x and memory have changed places. The Queries are made of x, Keys and Values of memory.",
+            ),
+            frozenset({"mha", "gqa", "batches", "masked", "dead", "extremes"}),
+        ),
+        Mistake(
+            variant(MultiHeadAttention, "QueriesOfTheMemory", ("self.w_q(x)", "self.w_q(memory)")),
+            Text(
+                "Queries까지 memory에서 만들어 x를 쓰지 않습니다. Queries는 x에서 만듭니다: w_q(x).",
+                "The Queries are made of memory as well, and x isn't used. They are made of x: w_q(x).",
+            ),
+            frozenset({"mha", "gqa", "batches", "masked", "dead", "extremes"}),
+        ),
+        Mistake(
+            variant(
+                MultiHeadAttention,
+                "Squeezed",
+                ("self.w_o(merge_heads(output))", "self.w_o(merge_heads(output)).squeeze()"),
+            ),
+            AXES_DROPPED_IN_TORCH,
+            frozenset({"batches"}),
+        ),
+        Mistake(
+            variant(
+                MultiHeadAttention,
+                "TruthOfTheMask",
+                ("None if mask is None else mask.unsqueeze(-3)", "mask.unsqueeze(-3) if mask else None"),
+            ),
+            TRUTH_OF_AN_ARRAY,
+            frozenset({"masked", "dead", "extremes"}),
+        ),
+        Mistake(
+            variant(
+                MultiHeadAttention,
+                "WeightsDetached",
+                (
+                    "output, _ = attention(q, k, v, mask)",
+                    "_, weights = attention(q, k, v, mask)\n        output = weights.detach() @ v",
+                ),
+            ),
+            Text(
+                "weights를 detach하여 gradient가 x에도 w_q와 w_k에도 닿지 않습니다.",
+                "The weights are detached, so that no gradient gets to x, nor to w_q and w_k.",
+            ),
+            frozenset({"mha", "gqa", "batches", "masked", "dead", "extremes"}),
+        ),
+        Mistake(
+            variant(
+                MultiHeadAttention,
+                "ResidualAdded",
+                ("self.w_o(merge_heads(output))", "x + self.w_o(merge_heads(output))"),
+            ),
+            Text(
+                "x를 더했습니다 (residual). 이 module의 결과는 더하기 전의 것입니다.",
+                "x is added (a residual connection). This module's result is what comes before that.",
+            ),
+            frozenset({"mha", "gqa", "batches", "masked", "dead", "extremes"}),
+        ),
+        Mistake(
+            variant(MultiHeadAttention, "ValuesOfTheInput", ("self.w_v(memory)", "self.w_v(x)")),
+            Text(
+                "Values를 x에서 만들었습니다. Keys와 Values는 같은 memory에서 나옵니다: w_v(memory).",
+                "The Values are made of x. Keys and Values come from the same memory: w_v(memory).",
+            ),
+            frozenset({"mha", "gqa", "batches", "masked", "dead", "extremes"}),
         ),
     ),
     right_answers=(ModuleOfEinsums, ModuleOfHeads, ModuleOfParameters, ModuleThatSums),

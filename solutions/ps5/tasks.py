@@ -9,6 +9,7 @@ from course_lib.checks import Text
 from course_lib.grading.bank import Bank, Mistake, Part, Task, Written, everywhere, variant
 from course_lib.grading.hints import (
     ALL_AXES_REVERSED,
+    AXES_OF_LENGTH_1_DROPPED,
     AXIS_LOST,
     COMPARED_AS_A_WHOLE,
     DIVIDED_BY_D_K,
@@ -156,6 +157,21 @@ EVERY_HEAD_FULL_WIDTH = Text(
 KV_HEADS_REQUIRED = Text(
     "kv_heads가 None일 때 실패합니다. 주어지지 않으면 heads와 같습니다 (MHA).",
     "This fails where kv_heads is None. Not given, it equals heads (MHA).",
+)
+
+
+D_K_REQUIRED = Text(
+    "d_k가 None일 때 실패합니다. 주어지지 않으면 d_model // heads입니다.",
+    "This fails where d_k is None. Not given, it is d_model // heads.",
+)
+D_K_OF_KV_HEADS = Text(
+    "d_k를 d_model // kv_heads로 구했습니다. 주어지지 않으면 d_model // heads입니다.",
+    "d_k is taken as d_model // kv_heads. Not given, it is d_model // heads.",
+)
+NONE_IN_A_PRODUCT = Text(
+    "None으로 계산했습니다. 주어지지 않은 인자에 기본값을 넣지 않았거나, 부른 함수에 return이 없습니다.",
+    "None is computed with. Either an argument that was not given has no default yet, or a function that is "
+    "called returns nothing.",
 )
 
 
@@ -438,6 +454,47 @@ LAYER_COST = Task(
                 "With gated=True, d_ff became 8/3 · d_model. Many models are built so, but the default of this task is 4 · d_model throughout.",
             ),
             frozenset({"gated"}),
+        ),
+        Mistake(
+            variant(layer_cost, "d_k_required", ("    d_k = d_model // heads if d_k is None else d_k\n", "")),
+            D_K_REQUIRED,
+            frozenset({"vanilla", "shared", "gated", "large"}),
+        ),
+        Mistake(
+            variant(layer_cost, "d_ff_required", ("    d_ff = 4 * d_model if d_ff is None else d_ff\n", "")),
+            Text(
+                "d_ff가 None일 때 실패합니다. 주어지지 않으면 4 · d_model입니다.",
+                "This fails where d_ff is None. Not given, it is 4 · d_model.",
+            ),
+            frozenset({"vanilla", "shared", "gated"}),
+        ),
+        Mistake(
+            variant(
+                layer_cost,
+                "defaults_left_out",
+                ("    kv_heads = heads if kv_heads is None else kv_heads\n", ""),
+                ("    d_k = d_model // heads if d_k is None else d_k\n", ""),
+                ("    d_ff = 4 * d_model if d_ff is None else d_ff\n", ""),
+            ),
+            NONE_IN_A_PRODUCT,
+            frozenset({"vanilla", "shared", "widths", "gated", "large"}),
+        ),
+        Mistake(
+            variant(layer_cost, "d_k_of_the_kv_heads", ("d_model // heads if", "d_model // kv_heads if")),
+            D_K_OF_KV_HEADS,
+            frozenset({"shared", "large"}),
+        ),
+        Mistake(
+            variant(
+                layer_cost,
+                "counts_in_32_bits",
+                ("    attention =", "    n = n.astype(np.int32)\n    attention ="),
+            ),
+            Text(
+                "32 bit 정수가 넘쳤습니다. FLOPs는 2³¹을 쉽게 넘습니다. int64로 세세요.",
+                "A 32-bit integer overflowed: FLOPs soon pass 2³¹. Count in int64.",
+            ),
+            frozenset({"large"}),
         ),
     ),
     right_answers=(cost_of_matrices, cost_in_float64, cost_in_lists, cost_in_torch),
@@ -794,6 +851,28 @@ BREAK_EVEN = Task(
             variant(break_even, "heads_as_wide_as_the_model", ("d_model // heads if", "d_model if")),
             EVERY_HEAD_FULL_WIDTH,
             everywhere(RATIO_PARTS) - {"widths"},
+        ),
+        Mistake(
+            variant(
+                break_even, "d_k_must_be_given", ("    d_k = d_model // heads if d_k is None else d_k\n", "")
+            ),
+            D_K_REQUIRED,
+            frozenset({"vanilla", "shared", "gated", "none"}),
+        ),
+        Mistake(
+            variant(
+                break_even,
+                "no_defaults",
+                ("    kv_heads = heads if kv_heads is None else kv_heads\n", ""),
+                ("    d_k = d_model // heads if d_k is None else d_k\n", ""),
+            ),
+            NONE_IN_A_PRODUCT,
+            frozenset({"vanilla", "shared", "widths", "gated", "none"}),
+        ),
+        Mistake(
+            variant(break_even, "d_k_by_kv_heads", ("d_model // heads if", "d_model // kv_heads if")),
+            D_K_OF_KV_HEADS,
+            frozenset({"shared"}),
         ),
     ),
     right_answers=(
@@ -1166,6 +1245,41 @@ CACHE_BYTES = Task(
             ),
             frozenset({"sizes"}),
         ),
+        Mistake(
+            variant(
+                cache_bytes,
+                "latent_added",
+                (
+                    "2 * kv_heads * d_k if d_c is None else d_c + d_rope",
+                    "2 * kv_heads * d_k + (d_c or 0) + d_rope",
+                ),
+            ),
+            Text(
+                "MLA의 수를 K와 V에 더했습니다. d_c가 주어지면 그 vector가 K와 V를 대신합니다.",
+                "What MLA keeps is added to K and V. Where d_c is given, that vector takes their place.",
+            ),
+            frozenset({"mla", "window"}),
+        ),
+        Mistake(
+            variant(
+                cache_bytes,
+                "window_required",
+                ("lengths if window is None else np.minimum(lengths, window)", "np.minimum(lengths, window)"),
+            ),
+            Text(
+                "window가 None일 때 실패합니다. 주어지지 않으면 모든 token이 남습니다.",
+                "This fails where window is None. Not given, all tokens stay.",
+            ),
+            frozenset({"mha", "gqa", "mla", "sizes"}),
+        ),
+        Mistake(
+            variant(cache_bytes, "window_at_least", ("np.minimum(", "np.maximum(")),
+            Text(
+                "np.maximum은 큰 쪽을 고릅니다. window보다 긴 sequence에서는 window만큼만 남습니다: np.minimum.",
+                "np.maximum picks the larger. Of a sequence longer than the window, only the window stays: np.minimum.",
+            ),
+            frozenset({"window"}),
+        ),
     ),
     right_answers=(cache_by_loops, cache_of_arrays, cache_by_einsum, cache_in_torch),
 )
@@ -1481,6 +1595,33 @@ SWIGLU = Task(
             GELU_FOR_SWISH,
             frozenset({"tokens", "batches", "beta"}),
         ),
+        Mistake(
+            variant(
+                swiglu,
+                "squeezed_tokens",
+                (
+                    "    return (gate * passing * (x @ w_up)) @ w_down",
+                    "    return ((gate * passing * (x @ w_up)) @ w_down).squeeze()",
+                ),
+            ),
+            AXES_OF_LENGTH_1_DROPPED,
+            frozenset({"batches"}),
+        ),
+        Mistake(
+            variant(
+                swiglu,
+                "swish_of_up_too",
+                (
+                    "    return (gate * passing * (x @ w_up)) @ w_down",
+                    "    up = x @ w_up\n    return (gate * passing * up * np.exp(-np.logaddexp(0.0, -beta * up))) @ w_down",
+                ),
+            ),
+            Text(
+                "up에도 Swish를 했습니다. Swish는 gate에만 합니다.",
+                "Swish is applied to up as well. It belongs to the gate alone.",
+            ),
+            frozenset({"tokens", "batches", "beta", "saturated"}),
+        ),
     ),
     right_answers=(
         swiglu_by_loops,
@@ -1687,6 +1828,13 @@ SIGMOID_FOR_SOFTMAX = Text(
     "gate를 sigmoid로 구했습니다. 고른 logits의 Softmax를 구하세요.",
     "The gates are sigmoids. Take the Softmax of the chosen logits.",
 )
+
+EVERY_NAN_REPLACED = Text(
+    "NaN을 모두 지웠습니다. 고르지 않은 expert의 것은 읽지 않으면 되고, 고른 expert의 NaN은 그 token에 나타나야 합니다.",
+    "Every NaN is replaced. Those of experts that are not chosen are simply not read; one that is chosen has "
+    "to show for its token.",
+)
+
 
 MIXTURE_OF_EXPERTS = Task(
     name="mixture_of_experts",
@@ -1911,10 +2059,7 @@ MIXTURE_OF_EXPERTS = Task(
                 ("@ w_up[expert]", "@ np.nan_to_num(w_up[expert])"),
                 ("hidden @ w_down[expert]", "hidden @ np.nan_to_num(w_down[expert])"),
             ),
-            Text(
-                "NaN을 모두 지웠습니다. 고르지 않은 expert의 것은 읽지 않으면 되고, 고른 expert의 NaN은 그 token에 나타나야 합니다.",
-                "Every NaN is replaced. Those of experts that are not chosen are simply not read; one that is chosen has to show for its token.",
-            ),
+            EVERY_NAN_REPLACED,
             frozenset({"broken"}),
         ),
         Mistake(
@@ -2014,6 +2159,53 @@ MIXTURE_OF_EXPERTS = Task(
                 "Softmax is taken twice. The gates are the Softmax of the chosen logits themselves.",
             ),
             everywhere(EXPERT_PARTS),
+        ),
+        Mistake(
+            variant(
+                mixture_of_experts, "squeezed_mixture", ("    return output", "    return output.squeeze()")
+            ),
+            AXES_OF_LENGTH_1_DROPPED,
+            frozenset({"batches"}),
+        ),
+        Mistake(
+            variant(
+                weighted_by_zero,
+                "nan_of_the_mixture_replaced",
+                (
+                    'return np.einsum("...e,...efo->...o", gates, hidden[..., None] * w_down)',
+                    'return np.nan_to_num(np.einsum("...e,...efo->...o", gates, hidden[..., None] * w_down))',
+                ),
+            ),
+            EVERY_NAN_REPLACED,
+            frozenset({"broken"}),
+        ),
+        Mistake(
+            variant(
+                mixture_of_experts,
+                "relu_behind_the_expert",
+                ("np.maximum(x[tuple(tokens)] @ w_up[expert], 0.0)", "x[tuple(tokens)] @ w_up[expert]"),
+                ("(hidden @ w_down[expert])", "np.maximum(hidden @ w_down[expert], 0.0)"),
+            ),
+            Text(
+                "ReLU가 expert의 두 행렬 뒤에 있습니다. 두 행렬 사이에 둡니다.",
+                "The ReLU stands behind an expert's two matrices. It stands between them.",
+            ),
+            frozenset({"tokens", "batches", "top_k", "ties", "broken", "decided"}),
+        ),
+        Mistake(
+            variant(
+                mixture_of_experts,
+                "routed_by_the_sequence",
+                (
+                    "    logits = x @ w_router\n",
+                    "    logits = x @ w_router\n    logits = 0 * logits + logits.mean(axis=-2, keepdims=True)\n",
+                ),
+            ),
+            Text(
+                "sequence마다 experts를 한 번만 골랐습니다. token마다 자기 experts를 고릅니다.",
+                "The experts are chosen once for a sequence. Each token chooses its own.",
+            ),
+            frozenset({"tokens", "batches", "top_k", "ties", "broken"}),
         ),
     ),
     right_answers=(
@@ -2235,6 +2427,20 @@ PADDING_UPDATED = Text(
     "padding에도 무언가를 더했습니다. 그 자리의 update는 둘 다 0이고 x가 그대로 지나갑니다.",
     "Something is added to padding. Both updates are 0 there, and x passes unchanged.",
 )
+
+TOKENS_MASKED = Text(
+    "padding이 아니라 tokens를 가렸습니다. valid가 True인 Keys의 logits가 남습니다.",
+    "Tokens are masked instead of padding. The logits of Keys whose valid is True stay.",
+)
+
+
+TOKENS_MASKED_PLAINLY = Text(
+    "padding이 아니라 tokens를 가렸습니다. valid가 True인 Keys의 logits가 남습니다. 또 0 × NaN은 NaN이니 padding의 rows를 읽기 전에 0으로 "
+    "바꾸고, 두 update도 그 자리에서는 0으로 고르세요.",
+    "Tokens are masked instead of padding. The logits of Keys whose valid is True stay. And 0 × NaN is NaN: "
+    "set the rows of padding to 0 before they are read, and select 0 for both updates there.",
+)
+
 
 RESIDUAL_BLOCK = Task(
     name="residual_block",
@@ -2761,10 +2967,7 @@ RESIDUAL_BLOCK = Task(
                     "np.where(token[..., None, :], -np.inf, logits)",
                 ),
             ),
-            Text(
-                "padding이 아니라 tokens를 가렸습니다. valid가 True인 Keys의 logits가 남습니다.",
-                "Tokens are masked instead of padding. The logits of Keys whose valid is True stay.",
-            ),
+            TOKENS_MASKED,
             everywhere(STREAM_PARTS),
         ),
         Mistake(
@@ -2817,6 +3020,141 @@ RESIDUAL_BLOCK = Task(
             ),
             PADDING_UPDATED,
             frozenset({"padding", "empty"}),
+        ),
+        Mistake(
+            variant(
+                residual_block,
+                "squeezed_streams",
+                ("x + from_attention + from_ffn])", "x + from_attention + from_ffn]).squeeze()"),
+            ),
+            AXES_OF_LENGTH_1_DROPPED,
+            frozenset({"batches"}),
+        ),
+        Mistake(
+            variant(
+                residual_block,
+                "valid_not_used",
+                (
+                    "np.ones(x.shape[:-1], dtype=bool) if valid is None else valid",
+                    "np.ones(x.shape[:-1], dtype=bool)",
+                ),
+            ),
+            Text(
+                "valid를 쓰지 않았습니다. padding은 읽히지 않고, 그 자리는 바뀌지 않습니다.",
+                "valid is not used. Padding isn't read, and passes unchanged.",
+            ),
+            frozenset({"padding", "empty"}),
+        ),
+        Mistake(
+            variant(
+                residual_block, "valid_without_queries", ("token[..., None, :], logits", "token, logits")
+            ),
+            Text(
+                "valid에 Query 축이 없습니다. batch가 있으면 (..., n)이 logits (..., n, n)과 어긋납니다: valid[..., None, :].",
+                "valid has no axis for the Queries. With batch axes (..., n) doesn't line up with logits of "
+                "(..., n, n): valid[..., None, :].",
+            ),
+            frozenset({"batches", "padding", "empty"}),
+        ),
+        Mistake(
+            variant(
+                residual_block,
+                "tokens_filled_finitely",
+                (
+                    "np.where(token[..., None, :], logits, -np.inf)",
+                    "np.where(token[..., None, :], -1e9, logits)",
+                ),
+            ),
+            TOKENS_MASKED,
+            frozenset({"stream", "batches", "padding", "empty", "extremes"}),
+        ),
+        Mistake(
+            variant(
+                residual_block,
+                "tokens_masked_where_valid",
+                (
+                    "    logits = np.where(token[..., None, :], logits, -np.inf)\n",
+                    "    logits = logits if valid is None else np.where(valid[..., None, :], -np.inf, logits)\n",
+                ),
+            ),
+            TOKENS_MASKED,
+            frozenset({"padding", "empty"}),
+        ),
+        Mistake(
+            variant(
+                residual_block,
+                "tokens_filled_where_valid",
+                (
+                    "    logits = np.where(token[..., None, :], logits, -np.inf)\n",
+                    "    logits = logits if valid is None else np.where(valid[..., None, :], -1e9, logits)\n",
+                ),
+            ),
+            TOKENS_MASKED,
+            frozenset({"padding", "empty"}),
+        ),
+        Mistake(
+            variant(
+                residual_block,
+                "tokens_masked_plainly",
+                (
+                    "    logits = np.where(token[..., None, :], logits, -np.inf)\n",
+                    "    logits = logits if valid is None else np.where(valid[..., None, :], -np.inf, logits)\n",
+                ),
+                ("np.where(token[..., None], x, 0.0)", "x"),
+                ("np.where(np.isneginf(highest), 0.0, highest)", "highest"),
+                ("np.where(total == 0, 1.0, total)", "total"),
+                ("np.where(token[..., None], mixture @ w_o, 0.0)", "mixture @ w_o"),
+                (
+                    "np.where(token[..., None], np.maximum(read @ w_up, 0.0) @ w_down, 0.0)",
+                    "np.maximum(read @ w_up, 0.0) @ w_down",
+                ),
+            ),
+            TOKENS_MASKED_PLAINLY,
+            frozenset({"padding", "empty"}),
+        ),
+        Mistake(
+            variant(
+                residual_block,
+                "tokens_filled_plainly",
+                (
+                    "    logits = np.where(token[..., None, :], logits, -np.inf)\n",
+                    "    logits = logits if valid is None else np.where(valid[..., None, :], -1e9, logits)\n",
+                ),
+                ("np.where(token[..., None], x, 0.0)", "x"),
+                ("np.where(np.isneginf(highest), 0.0, highest)", "highest"),
+                ("np.where(total == 0, 1.0, total)", "total"),
+                ("np.where(token[..., None], mixture @ w_o, 0.0)", "mixture @ w_o"),
+                (
+                    "np.where(token[..., None], np.maximum(read @ w_up, 0.0) @ w_down, 0.0)",
+                    "np.maximum(read @ w_up, 0.0) @ w_down",
+                ),
+            ),
+            TOKENS_MASKED_PLAINLY,
+            frozenset({"padding", "empty"}),
+        ),
+        Mistake(
+            variant(
+                residual_block,
+                "queries_and_keys_not_normed",
+                ("(read @ w_q) @ np.swapaxes(read @ w_k", "(stream @ w_q) @ np.swapaxes(stream @ w_k"),
+            ),
+            Text(
+                "Queries와 Keys를 norm 없이 stream에서 만들었습니다. Q, K, V는 모두 N에서 나옵니다.",
+                "Queries and Keys are made of the stream without the norm. Q, K and V all come from N.",
+            ),
+            frozenset({"stream", "batches", "padding", "empty", "extremes"}),
+        ),
+        Mistake(
+            variant(
+                residual_block,
+                "streams_last",
+                ("x + from_attention + from_ffn])", "x + from_attention + from_ffn], axis=-1)"),
+            ),
+            Text(
+                "셋을 마지막 축에 쌓았습니다. 그 축은 맨 앞에 둡니다: (3, ..., n, d_model).",
+                "The three are stacked along the last axis. Theirs is the first: (3, ..., n, d_model).",
+            ),
+            frozenset({"stream", "batches", "padding", "empty", "extremes"}),
         ),
     ),
     right_answers=(block_by_loops, block_as_a_class, block_of_tokens_alone, block_in_torch),

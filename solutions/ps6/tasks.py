@@ -7,6 +7,7 @@ from course_lib.grading.bank import Bank, Mistake, Part, Task, everywhere, varia
 from course_lib.grading.draws import random_mask, random_qkv
 from course_lib.grading.hints import (
     ALL_AXES_REVERSED,
+    AXES_OF_LENGTH_1_DROPPED,
     AXIS_LOST,
     DIVIDED_BY_D_K,
     DIVIDED_BY_SCALE,
@@ -26,8 +27,10 @@ from course_lib.grading.hints import (
     SCALE_NOT_USED,
     SCALED_BY_D_V,
     SCALED_TWICE,
+    SET_BY_INDEX,
     SOFTMAX_OVER_QUERIES,
     TRUTH_OF_AN_ARRAY,
+    TWO_AXES_EXPECTED,
     ZERO_SCALE_TAKEN_FOR_NONE,
 )
 
@@ -58,12 +61,18 @@ def either_higher(rng, first, second):
 
 
 def draw_states(rng):
-    return [either_higher(rng, random_states(rng, (5,)), random_states(rng, (5,)))]
+    # And a row of its own, whose numbers have no axes at all.
+    alone = {"first": random_states(rng, ()), "second": random_states(rng, ())}
+    return [either_higher(rng, random_states(rng, (5,)), random_states(rng, (5,))), alone]
 
 
 def draw_state_batches(rng):
     batch = either_higher(rng, random_states(rng, (3, 5)), random_states(rng, (3, 5)))
-    return [batch, {"first": random_states(rng, (7, 1, 5)), "second": random_states(rng, (3, 5))}]
+    return [
+        batch,
+        {"first": random_states(rng, (7, 1, 5)), "second": random_states(rng, (3, 5))},
+        {"first": random_states(rng, (3, 1, 5)), "second": random_states(rng, (3, 1, 5))},
+    ]
 
 
 def draw_empty_states(rng):
@@ -176,6 +185,26 @@ SUM_BEFORE_MAXIMUM = Text(
     "두 수의 순서가 바뀌었습니다. 최댓값이 먼저, 합이 다음입니다.",
     "The two numbers have changed places. The maximum comes first, then the sum.",
 )
+
+
+UNPACKED_IN_FRONT = Text(
+    "m, z = first와 first[0]은 첫 축을 따라 나눕니다. 두 수는 마지막 축에 있습니다: first[..., 0], first[..., 1].",
+    "m, z = first and first[0] take an array apart along its first axis. The two numbers lie along the last: "
+    "first[..., 0], first[..., 1].",
+)
+
+
+INFINITY_REPLACED = Text(
+    "np.nan_to_num은 NaN만이 아니라 −∞도 유한한 수로 바꿉니다. 볼 Key가 없으면 최댓값은 −∞입니다.",
+    "np.nan_to_num turns −∞ into a number, too, not NaN alone. Without a Key the maximum is −∞.",
+)
+
+
+def indexed_in_front(first, second):
+    highest = np.maximum(first[0], second[0])
+    subtracted = np.where(np.isneginf(highest), 0.0, highest)
+    total = first[1] * np.exp(first[0] - subtracted) + second[1] * np.exp(second[0] - subtracted)
+    return np.stack([highest, total], axis=-1)
 
 
 MERGE = Task(
@@ -356,10 +385,7 @@ MERGE = Task(
                 "nan_and_infinity_replaced",
                 ("np.stack([highest, total], axis=-1)", "np.nan_to_num(np.stack([highest, total], axis=-1))"),
             ),
-            Text(
-                "np.nan_to_num은 NaN만이 아니라 −∞도 유한한 수로 바꿉니다. 볼 Key가 없으면 최댓값은 −∞입니다.",
-                "np.nan_to_num turns −∞ into a number, too, not NaN alone. Without a Key the maximum is −∞.",
-            ),
+            INFINITY_REPLACED,
             frozenset({"empty"}),
         ),
         Mistake(
@@ -401,10 +427,7 @@ MERGE = Task(
         ),
         Mistake(
             unpacked_along_the_first_axis,
-            Text(
-                "m, z = first는 첫 축을 따라 나눕니다. 두 수는 마지막 축에 있습니다: first[..., 0], first[..., 1].",
-                "m, z = first takes an array apart along its first axis. The two numbers lie along the last: first[..., 0], first[..., 1].",
-            ),
+            UNPACKED_IN_FRONT,
             everywhere(MERGE_PARTS),
         ),
         Mistake(
@@ -414,6 +437,44 @@ MERGE = Task(
                 "The result takes its shape from one of the inputs. The axes before the last broadcast: stack what you computed, with np.stack.",
             ),
             frozenset({"batches"}),
+        ),
+        Mistake(
+            variant(
+                merge,
+                "squeezed_states",
+                ("np.stack([highest, total], axis=-1)", "np.stack([highest, total], axis=-1).squeeze()"),
+            ),
+            AXES_OF_LENGTH_1_DROPPED,
+            frozenset({"batches"}),
+        ),
+        Mistake(
+            variant(
+                merge,
+                "set_by_index",
+                (
+                    "    subtracted = np.where(np.isneginf(highest), 0.0, highest)\n",
+                    "    subtracted = highest.copy()\n    subtracted[np.isneginf(highest)] = 0.0\n",
+                ),
+            ),
+            SET_BY_INDEX,
+            frozenset({"rows"}),
+        ),
+        Mistake(indexed_in_front, UNPACKED_IN_FRONT, frozenset({"rows", "batches", "empty", "far"})),
+        Mistake(
+            variant(
+                merge,
+                "factors_exchanged",
+                ("np.exp(first[..., 0] - subtracted)", "np.exp(second[..., 0] - subtracted)"),
+                (
+                    "total + second[..., 1] * np.exp(second[..., 0] - subtracted)",
+                    "total + second[..., 1] * np.exp(first[..., 0] - subtracted)",
+                ),
+            ),
+            Text(
+                "두 배율이 서로 바뀌었습니다. 합마다 자기 block의 최댓값으로 구한 배율을 곱합니다.",
+                "The two factors have changed places. Each sum takes the one made of its own block's maximum.",
+            ),
+            frozenset({"rows", "batches", "empty", "far"}),
         ),
     ),
     right_answers=(merge_by_loops, merge_by_sorting, merge_by_logsumexp, merge_stacked, merge_in_torch),
@@ -896,6 +957,45 @@ RUNNING_STATES = Task(
             ONE_MAXIMUM_FOR_ALL,
             everywhere(STATE_PARTS),
         ),
+        Mistake(
+            variant(
+                running_states,
+                "squeezed_blocks",
+                ("np.stack(states, axis=-2)", "np.stack(states, axis=-2).squeeze()"),
+            ),
+            AXES_OF_LENGTH_1_DROPPED,
+            frozenset({"ragged"}),
+        ),
+        Mistake(
+            variant(
+                running_states,
+                "two_axes_expected",
+                ("    highest, total =", "    n_q, n_k = logits.shape\n    highest, total ="),
+            ),
+            TWO_AXES_EXPECTED,
+            frozenset({"batches"}),
+        ),
+        Mistake(
+            variant(
+                running_states, "blocks_second", ("np.stack(states, axis=-2)", "np.stack(states, axis=1)")
+            ),
+            Text(
+                "blocks를 둘째 축에 쌓았습니다 (axis=1). batch가 있으면 blocks의 축은 뒤에서 둘째입니다: axis=-2.",
+                "The blocks are stacked along the second axis (axis=1). With batch axes theirs is the second "
+                "from the end: axis=-2.",
+            ),
+            frozenset({"batches"}),
+        ),
+        Mistake(
+            variant(
+                running_states,
+                "infinity_of_states_replaced",
+                ("np.where(np.isneginf(highest), 0.0, highest)", "highest"),
+                ("np.stack(states, axis=-2)", "np.nan_to_num(np.stack(states, axis=-2))"),
+            ),
+            INFINITY_REPLACED,
+            frozenset({"masked"}),
+        ),
     ),
     right_answers=(
         states_of_prefixes,
@@ -1222,6 +1322,14 @@ MASKED_AFTER_THE_SUM = Text(
 )
 
 
+BLOCKS_ADDED_UP = Text(
+    "block마다 Softmax를 끝내고 더했습니다. 그러면 weights의 합이 block의 수만큼 됩니다. 한 row의 합 1은 모든 blocks가 함께 나누어 갖습니다.",
+    "Softmax is finished within each block, and the results are added up, so that the weights sum to the "
+    "number of blocks. "
+    "All blocks share one sum of 1.",
+)
+
+
 BLOCKED_ATTENTION = Task(
     name="blocked_attention",
     reference=blocked_attention,
@@ -1249,11 +1357,7 @@ BLOCKED_ATTENTION = Task(
         ),
         Mistake(
             blocks_added_up,
-            Text(
-                "block마다 Softmax를 끝내고 더했습니다. 그러면 weights의 합이 block의 수만큼 됩니다. 한 row의 합 1은 모든 blocks가 함께 나누어 갖습니다.",
-                "Softmax is finished within each block, and the results are added up, so that the weights sum to the number of blocks. "
-                "All blocks share one sum of 1.",
-            ),
+            BLOCKS_ADDED_UP,
             everywhere(BLOCKED_PARTS),
         ),
         Mistake(
@@ -1664,6 +1768,40 @@ BLOCKED_ATTENTION = Task(
             ),
             everywhere(BLOCKED_PARTS) - {"even", "extremes"},
         ),
+        Mistake(
+            variant(
+                blocked_attention,
+                "squeezed_output",
+                (
+                    "return output / np.where(total == 0, 1.0, total)",
+                    "return (output / np.where(total == 0, 1.0, total)).squeeze()",
+                ),
+            ),
+            AXES_OF_LENGTH_1_DROPPED,
+            frozenset({"batches"}),
+        ),
+        Mistake(
+            variant(
+                blocked_attention,
+                "factor_upside_down",
+                ("np.exp(before - subtracted)", "np.exp(subtracted - before)"),
+            ),
+            Text(
+                "배율이 뒤집혔습니다. 처음에는 exp(∞) × 0 = NaN이기까지 합니다. exp(이전 최댓값 − 새 최댓값)을 곱하세요.",
+                "The factor is upside down, and in the first block exp(∞) × 0 is NaN. Multiply by exp(old "
+                "maximum − new maximum).",
+            ),
+            frozenset({"even", "ragged", "batches", "masked", "dead", "extremes", "scale", "memory"}),
+        ),
+        Mistake(
+            variant(
+                blocked_attention,
+                "finite_fill_where_visible",
+                ("np.where(mask[..., keys], logits, -np.inf)", "np.where(mask[..., keys], -1e9, logits)"),
+            ),
+            MASK_INVERTED,
+            frozenset({"masked", "dead", "extremes", "scale", "memory"}),
+        ),
     ),
     right_answers=(
         attention_of_strips,
@@ -1784,6 +1922,12 @@ def blocks_of_one_offset(n_q, n_k, block_q, block_k, offsets):
 OFFSET_SUBTRACTED = Text(
     "offset의 부호가 반대입니다. 양수이면 더 많은 Keys가 보입니다: j <= i + offset.",
     "The offset has the wrong sign. A positive one shows more Keys: j <= i + offset.",
+)
+
+
+ALIGNED_AT_THE_END = Text(
+    "대각선을 오른쪽 아래에 맞추었습니다. offset=0이면 Query 0은 Key 0만 봅니다.",
+    "The diagonal is aligned bottom-right. With offset=0, Query 0 attends to Key 0 alone.",
 )
 
 
@@ -2084,6 +2228,42 @@ CAUSAL_BLOCKS = Task(
             ),
             everywhere(BLOCK_PARTS),
         ),
+        Mistake(
+            variant(
+                causal_blocks,
+                "squeezed_map",
+                (
+                    "np.add(left <= last, right <= first, dtype=int)",
+                    "np.add(left <= last, right <= first, dtype=int).squeeze()",
+                ),
+            ),
+            AXES_OF_LENGTH_1_DROPPED,
+            frozenset({"unequal"}),
+        ),
+        Mistake(
+            variant(
+                causal_blocks,
+                "part_and_all_exchanged",
+                (
+                    "np.add(left <= last, right <= first, dtype=int)",
+                    "np.where(right <= first, 1, np.where(left <= last, 2, 0))",
+                ),
+            ),
+            Text(
+                "1과 2가 바뀌었습니다. 일부가 보이면 1, 모두 보이면 2입니다.",
+                "1 and 2 have changed places. A block visible in part is 1, one visible throughout is 2.",
+            ),
+            frozenset({"square", "unequal", "offsets"}),
+        ),
+        Mistake(
+            variant(
+                causal_blocks,
+                "map_aligned_at_the_end",
+                ("    first =", "    offsets = offsets + n_k - n_q\n    first ="),
+            ),
+            ALIGNED_AT_THE_END,
+            frozenset({"square", "unequal", "offsets"}),
+        ),
     ),
     right_answers=(blocks_from_the_mask, blocks_by_reduceat, blocks_in_lists, blocks_in_torch),
 )
@@ -2286,6 +2466,12 @@ def causal_in_torch(q, k, v, block_size, offset=0):
     return torch.cat(outputs, dim=-2)
 
 
+CAUSAL_MASK_INVERTED = Text(
+    "mask를 반대로 읽었습니다. j <= i + offset인 Keys의 logits가 남고, 나머지가 −∞입니다.",
+    "The mask is inverted. The logits of Keys j <= i + offset stay, the others become −∞.",
+)
+
+
 CAUSAL_ATTENTION = Task(
     name="causal_attention",
     reference=causal_attention,
@@ -2321,8 +2507,9 @@ CAUSAL_ATTENTION = Task(
                 ("np.where(keys <= rows[:, None] + offset, logits, -np.inf)", "1.0 * logits"),
             ),
             Text(
-                "blocks는 건너뛰었지만 block 안의 mask가 없습니다. 대각선이 지나는 block에서는 일부만 보입니다.",
-                "Blocks are skipped, but inside a block nothing is masked. Where the diagonal crosses, only a part shows.",
+                "blocks는 건너뛰었지만 대각선이 지나는 block 안의 mask가 없습니다. 거기서는 일부만 보입니다.",
+                "Blocks are skipped, but inside a block that the diagonal crosses nothing is masked. Only a "
+                "part of it shows.",
             ),
             everywhere(CAUSAL_PARTS),
         ),
@@ -2409,10 +2596,7 @@ CAUSAL_ATTENTION = Task(
                 "aligned_at_the_end",
                 ("    output = np.zeros", "    offset = offset + n_k - n_q\n    output = np.zeros"),
             ),
-            Text(
-                "대각선을 오른쪽 아래에 맞추었습니다. offset=0이면 Query 0은 Key 0만 봅니다.",
-                "The diagonal is aligned bottom-right. With offset=0, Query 0 attends to Key 0 alone.",
-            ),
+            ALIGNED_AT_THE_END,
             everywhere(CAUSAL_PARTS),
         ),
         Mistake(
@@ -2700,6 +2884,116 @@ CAUSAL_ATTENTION = Task(
                 "The output takes its width from the Queries (zeros_like(q)). It is as wide as a Value: d_v.",
             ),
             everywhere(CAUSAL_PARTS),
+        ),
+        Mistake(
+            variant(
+                causal_attention, "squeezed_sequences", ("    return output", "    return output.squeeze()")
+            ),
+            AXES_OF_LENGTH_1_DROPPED,
+            frozenset({"batches"}),
+        ),
+        Mistake(
+            variant(
+                causal_attention,
+                "empty_query_divided",
+                ("-np.inf, 0.0, 0.0", "-np.inf, np.float64(0.0), 0.0"),
+                ("mixture / np.where(total == 0, 1.0, total)", "mixture / total"),
+            ),
+            Text(
+                "볼 Key가 없는 Query는 exp의 합이 0이고 (그 앞에 −∞ − (−∞)가 있었다면 NaN이고), 그것으로 나누면 NaN입니다. 그 output은 0입니다.",
+                "For a Query that may attend to no Key the sum of exponentials is 0 (or NaN, after −∞ − "
+                "(−∞)), and dividing by it gives NaN. Its output is 0.",
+            ),
+            frozenset({"offset", "future"}),
+        ),
+        Mistake(
+            variant(
+                causal_attention, "one_block_too_many", ("rows[-1] + offset + 1", "rows[-1] + offset + 2")
+            ),
+            Text(
+                "아무도 볼 수 없는 block을 하나 더 읽었습니다. 마지막 Query + offset까지만 갑니다: start <= rows[-1] + offset.",
+                "One block that nobody may see is read as well. The walk ends with the last Query + offset: "
+                "start <= rows[-1] + offset.",
+            ),
+            frozenset({"future"}),
+        ),
+        Mistake(
+            variant(
+                causal_attention, "offset_left_out_of_the_walk", ("rows[-1] + offset + 1", "rows[-1] + 1")
+            ),
+            Text(
+                "mask에는 offset을 썼지만 어디서 멈출지에는 쓰지 않았습니다. 마지막 Query + offset까지 갑니다.",
+                "The mask has the offset, the end of the walk has not. It ends with the last Query + offset.",
+            ),
+            frozenset({"batches", "offset", "future", "extremes"}),
+        ),
+        Mistake(
+            variant(
+                causal_attention, "offset_left_out_of_the_mask", ("rows[:, None] + offset", "rows[:, None]")
+            ),
+            Text(
+                "어디서 멈출지에는 offset을 썼지만 mask에는 쓰지 않았습니다: j <= i + offset.",
+                "The end of the walk has the offset, the mask has not: j <= i + offset.",
+            ),
+            frozenset({"batches", "offset", "future", "extremes"}),
+        ),
+        Mistake(
+            variant(
+                causal_attention,
+                "negative_offset_taken_for_zero",
+                ("    output = np.zeros", "    offset = max(offset, 0)\n    output = np.zeros"),
+            ),
+            Text(
+                "음수인 offset을 0으로 바꾸었습니다. 그때 첫 Queries는 볼 Key가 없습니다.",
+                "A negative offset is made 0. With one, the first Queries may attend to no Key.",
+            ),
+            frozenset({"offset", "future"}),
+        ),
+        Mistake(
+            variant(
+                causal_attention,
+                "blocks_of_keys_added_up",
+                (
+                    "mixture = mixture * kept + exponentials @ v[..., keys, :]",
+                    "sums = exponentials.sum(axis=-1, keepdims=True)\n            mixture = mixture + exponentials / np.where(sums == 0, 1.0, sums) @ v[..., keys, :]",
+                ),
+                ("mixture / np.where(total == 0, 1.0, total)", "mixture"),
+            ),
+            BLOCKS_ADDED_UP,
+            frozenset({"whole", "ragged", "batches", "offset", "future", "extremes"}),
+        ),
+        Mistake(
+            variant(
+                causal_attention,
+                "causal_mask_inverted",
+                (
+                    "np.where(keys <= rows[:, None] + offset, logits, -np.inf)",
+                    "np.where(keys <= rows[:, None] + offset, -np.inf, logits)",
+                ),
+            ),
+            CAUSAL_MASK_INVERTED,
+            frozenset({"whole", "ragged", "batches", "offset", "future", "extremes"}),
+        ),
+        Mistake(
+            variant(
+                causal_attention,
+                "causal_mask_inverted_and_finite",
+                (
+                    "np.where(keys <= rows[:, None] + offset, logits, -np.inf)",
+                    "np.where(keys <= rows[:, None] + offset, -1e9, logits)",
+                ),
+            ),
+            CAUSAL_MASK_INVERTED,
+            frozenset({"whole", "ragged", "batches", "offset", "future", "extremes"}),
+        ),
+        Mistake(
+            variant(
+                causal_attention,
+                "last_keys_dropped",
+                ("min(rows[-1] + offset + 1, n_k)", "min(rows[-1] + offset + 1, n_k - n_k % block_size)"),
+            ),
+            LAST_BLOCK_DROPPED,
+            frozenset({"ragged", "batches", "offset", "future"}),
         ),
     ),
     right_answers=(causal_row_by_row, causal_by_the_map, causal_of_prefixes, causal_in_torch),
