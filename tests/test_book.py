@@ -264,7 +264,7 @@ def test_glossary_defines_every_term_once_in_one_sentence(path: Path) -> None:
 
 
 # Korean names that would be a second one for a term of the glossary; "지수" alone is an exponent.
-SECOND_NAMES = re.compile(r"분산|독립|내적|지수(?! ?함수| 법칙)")
+SECOND_NAMES = re.compile(r"분산|독립|내적|지수(?! ?함수| 법칙)|(?<![가-힣])층")
 BESIDE_THE_TERM = ("dot product(내적)", "독립(independent)", "모든 지수가 $0$ 이하이므로")
 
 

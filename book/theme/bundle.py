@@ -137,7 +137,7 @@ def _with_fonts_of(folder: Path, style: str) -> str:
 
     def kept(face: re.Match[str]) -> str:
         sources = FONT_SOURCE.sub(found, face[0])
-        return sources if "url(" in sources else ""
+        return sources if re.search(r"url\(|local\(", sources) else ""
 
     return FONT_FACE.sub(kept, style)
 

@@ -14,7 +14,9 @@ from fontTools.ttLib import TTFont
 from sphinx.application import Sphinx
 
 PACKAGE = "koreanize_matplotlib"  # only its font files are used
-WEIGHTS = {"NanumGothic.ttf": "hangul.woff2", "NanumGothicBold.ttf": "hangul-bold.woff2"}
+PLAIN = {"NanumGothic.ttf": "hangul.woff2"}
+# Of release/pdf.py: on a screen bold is made of the plain one.
+FOR_PAPER = {"NanumGothicBold.ttf": "hangul-bold.woff2"}
 HANGUL = re.compile("[\u1100-\u11ff\u3000-\u303f\u3130-\u318f\uac00-\ud7a3]")
 COPYRIGHT_AND_LICENCE = [0, 13, 14]  # the name itself is reserved: a changed font may not carry it
 
@@ -27,7 +29,7 @@ def _write_fonts(app: Sphinx, error: Exception | None) -> None:
     if error or app.builder.format != "html":
         return
     syllables = _syllables(Path(app.outdir))
-    for source, target in WEIGHTS.items():
+    for source, target in (PLAIN if app.builder.name == "html" else PLAIN | FOR_PAPER).items():
         _write_subset(_font(source), syllables, Path(app.outdir, "_static", "fonts", target))
 
 

@@ -21,12 +21,14 @@ UNITS = "(?:[kMG]i?B|bytes?|bits?|ms|FLOPs)(?![A-Za-z])"
 UNIT = re.compile(rf"(?<=\d) (?=(?:{UNITS}|\d+B\b))|(?<=\bQK) (?=Norm)|(?<=\bKV) (?=cache)")
 NUMBERED = re.compile(r"\b([A-Z][a-z]+) (?=\d)")
 SHORT = 20
+WRITTEN = re.compile(r"(?<![^>])[^<]+")  # text between tags
 AS_IT_STANDS = (nodes.literal, nodes.literal_block, nodes.math, nodes.math_block, nodes.raw)
 
 
 def setup(app: Sphinx) -> None:
     app.add_transform(KeepTitles)
     app.add_post_transform(KeepOnOneLine)
+    app.connect("html-page-context", _hold_neighbours)
 
 
 def held(text: str, before: str = "", joiner: str = JOINER) -> str:
@@ -46,6 +48,12 @@ class KeepTitles(SphinxTransform):
             for text in list(title.findall(nodes.Text)):
                 if not isinstance(text.parent, AS_IT_STANDS):
                     text.parent.replace(text, nodes.Text(held(text, joiner="")))
+
+
+def _hold_neighbours(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: object) -> None:
+    """The titles of the chapters before and after: only where they are shown, so that a search finds them as typed."""
+    for neighbour in filter(None, (context.get("prev"), context.get("next"))):
+        neighbour["title"] = WRITTEN.sub(lambda text: held(text[0]), neighbour["title"])
 
 
 class KeepOnOneLine(SphinxPostTransform):

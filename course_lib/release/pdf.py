@@ -39,6 +39,9 @@ ELEMENT = re.compile(rb"(?<=\(node)\d{8}(?=\))")
 TWICE = re.compile(rb"(/Title (?:\(|<FEFF))([^()<>\n]+)\2([)>])")
 PLACE = re.compile(r'<span class="place" data-of="([^"]+)">')  # book/theme/paper.py
 LOCAL_FONT = re.compile(r'local\("[^"]*"\),?\s*')
+BOLD = """
+@font-face { font-family: "Course Hangul"; font-weight: 700; src: url("fonts/hangul-bold.woff2") format("woff2"); }
+"""  # book/theme/hangul.py
 
 
 def build_pdf(course: Course) -> dict[str, Path]:
@@ -153,5 +156,5 @@ def _prepare(folder: Path) -> Path:
     styles = folder / "_static" / "book.css"
     # A system's own font may be one that Chromium can only print as pictures of letters.
     text = LOCAL_FONT.sub("", styles.read_text(encoding="utf-8"))
-    styles.write_text(text, encoding="utf-8", newline="\n")
+    styles.write_text(text + BOLD, encoding="utf-8", newline="\n")
     return page
