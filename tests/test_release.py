@@ -361,6 +361,16 @@ def test_cases_of_two_machines_differ_in_last_digits_of_the_largest_entry(ours: 
     assert same_cases([case_of(ours)], [case_of(theirs)]) is same
 
 
+def test_a_release_with_another_prompt_leaves_cases_that_differ_in_last_digits(course: Course) -> None:
+    folder = course.exercises / "en" / "mini"
+    shift_cases(folder / "cases.npz", outputs=1e-13)
+    edit(folder / "mini.ipynb", "Double it.", "Double it!")
+    before = snapshot(folder)
+    release(course, "mini")
+    after = snapshot(folder)
+    assert [name for name in before if before[name] != after[name]] == ["mini.ipynb"]
+
+
 def test_cases_whose_gradients_differ_are_not_the_same() -> None:
     one, other = (Outcome(np.ones(2), more=(np.full(2, value),)) for value in (1.0, 1.5))
     assert same_cases([case_of(one)], [case_of(one)])
