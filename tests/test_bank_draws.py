@@ -26,8 +26,8 @@ DIVIDED = {
     ("blocked_attention", "even"): "blocks of one size divide n_k",
     ("causal_attention", "whole"): "blocks of one size divide n_q and n_k",
 }
-# Tasks without axes, and two whose batch axes are all longer than 1 as yet.
-WITHOUT_LENGTH_1 = ("layer_cost", "break_even", "cache_bytes", "controlled_weights", "merge")
+# Tasks without axes.
+WITHOUT_LENGTH_1 = ("layer_cost", "break_even", "cache_bytes")
 # Parts whose answer follows from the numbers that are given, which are what the task is about.
 BY_NUMBERS = {("attention_mask", "causal"): "nothing is padded, so that the mask follows from n_q and n_k"}
 
