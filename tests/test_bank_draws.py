@@ -26,8 +26,6 @@ DIVIDED = {
     ("blocked_attention", "even"): "blocks of one size divide n_k",
     ("causal_attention", "whole"): "blocks of one size divide n_q and n_k",
 }
-# Tasks without axes.
-WITHOUT_LENGTH_1 = ("layer_cost", "break_even", "cache_bytes")
 # Parts whose answer follows from the numbers that are given, which are what the task is about.
 BY_NUMBERS = {("attention_mask", "causal"): "nothing is padded, so that the mask follows from n_q and n_k"}
 
@@ -140,9 +138,7 @@ def test_batch_axes_of_the_result_are_not_always_those_of_the_first_input(bank, 
             assert any(shapes[0] != np.broadcast_shapes(*shapes) for shapes in batches if shapes)
 
 
-@pytest.mark.parametrize(
-    ("bank", "task"), [task for task in TASKS if task.values[1].name not in WITHOUT_LENGTH_1]
-)
+@pytest.mark.parametrize(("bank", "task"), TASKS)
 def test_an_axis_of_length_1_stays_in_a_result(bank, task):
     """Who drops it, by np.squeeze say, is right wherever every batch axis is longer."""
     for seed in (visible_seed(bank, task), b"hidden"):

@@ -48,6 +48,7 @@ def draw_vanilla_layer(rng):
     return [
         {"n": random_lengths(rng, (3,)), "d_model": heads * width, "heads": heads},
         {"n": random_lengths(rng, (2, 3)), "d_model": 5 * width, "heads": 5},
+        {"n": random_lengths(rng, (2, 1)), "d_model": 3 * width, "heads": 3},
     ]
 
 
@@ -496,6 +497,18 @@ LAYER_COST = Task(
             ),
             frozenset({"large"}),
         ),
+        Mistake(
+            variant(
+                layer_cost,
+                "layer_cost_squeezed",
+                (
+                    "return np.stack(np.broadcast_arrays(*counts), axis=-1)",
+                    "return np.squeeze(np.stack(np.broadcast_arrays(*counts), axis=-1))",
+                ),
+            ),
+            AXES_OF_LENGTH_1_DROPPED,
+            frozenset({"vanilla"}),
+        ),
     ),
     right_answers=(cost_of_matrices, cost_in_float64, cost_in_lists, cost_in_torch),
 )
@@ -520,6 +533,7 @@ def draw_vanilla_ratio(rng):
     return [
         {"d_ff": ratios * d_model, "d_model": d_model, "heads": heads},
         {"d_ff": rng.integers(2 * d_model + 5, 6 * d_model, (2, 3)), "d_model": d_model, "heads": heads},
+        {"d_ff": rng.integers(2 * d_model + 5, 6 * d_model, (2, 1)), "d_model": d_model, "heads": heads},
     ]
 
 
@@ -874,6 +888,18 @@ BREAK_EVEN = Task(
             D_K_OF_KV_HEADS,
             frozenset({"shared"}),
         ),
+        Mistake(
+            variant(
+                break_even,
+                "break_even_squeezed",
+                (
+                    "return np.maximum((feed_forward - projections) / (2 * heads * d_k), 0.0)",
+                    "return np.squeeze(np.maximum((feed_forward - projections) / (2 * heads * d_k), 0.0))",
+                ),
+            ),
+            AXES_OF_LENGTH_1_DROPPED,
+            frozenset({"vanilla"}),
+        ),
     ),
     right_answers=(
         break_even_by_bisection,
@@ -900,6 +926,7 @@ def draw_full_caches(rng):
     return [
         {"lengths": random_lengths(rng, (5,)), "layers": 7, **sizes},
         {"lengths": random_lengths(rng, (2, 5)), "layers": 7, **sizes},
+        {"lengths": random_lengths(rng, (2, 1, 5)), "layers": 7, **sizes},
     ]
 
 
@@ -1279,6 +1306,18 @@ CACHE_BYTES = Task(
                 "np.maximum picks the larger. Of a sequence longer than the window, only the window stays: np.minimum.",
             ),
             frozenset({"window"}),
+        ),
+        Mistake(
+            variant(
+                cache_bytes,
+                "cache_bytes_squeezed",
+                (
+                    "return kept.sum(axis=-1) * layers * numbers * itemsize",
+                    "return np.squeeze(kept.sum(axis=-1) * layers * numbers * itemsize)",
+                ),
+            ),
+            AXES_OF_LENGTH_1_DROPPED,
+            frozenset({"mha"}),
         ),
     ),
     right_answers=(cache_by_loops, cache_of_arrays, cache_by_einsum, cache_in_torch),
