@@ -2473,6 +2473,17 @@ TOKENS_MASKED = Text(
 )
 
 
+# Padding is neither left out of what is added, nor are rows that are masked throughout looked after.
+UNGUARDED_TOKENS = (
+    ("np.where(token[..., None], x, 0.0)", "x"),
+    ("np.where(np.isneginf(highest), 0.0, highest)", "highest"),
+    ("np.where(total == 0, 1.0, total)", "total"),
+    ("np.where(token[..., None], mixture @ w_o, 0.0)", "mixture @ w_o"),
+    (
+        "np.where(token[..., None], np.maximum(read @ w_up, 0.0) @ w_down, 0.0)",
+        "np.maximum(read @ w_up, 0.0) @ w_down",
+    ),
+)
 TOKENS_MASKED_PLAINLY = Text(
     "padding이 아니라 tokens를 가렸습니다. valid가 True인 Keys의 logits가 남습니다. 또 0 × NaN은 NaN이니 padding의 rows를 읽기 전에 0으로 "
     "바꾸고, 두 update도 그 자리에서는 0으로 고르세요.",
@@ -2889,14 +2900,7 @@ RESIDUAL_BLOCK = Task(
             variant(
                 residual_block,
                 "padding_masked_as_key_alone",
-                ("np.where(token[..., None], x, 0.0)", "x"),
-                ("np.where(np.isneginf(highest), 0.0, highest)", "highest"),
-                ("np.where(total == 0, 1.0, total)", "total"),
-                ("np.where(token[..., None], mixture @ w_o, 0.0)", "mixture @ w_o"),
-                (
-                    "np.where(token[..., None], np.maximum(read @ w_up, 0.0) @ w_down, 0.0)",
-                    "np.maximum(read @ w_up, 0.0) @ w_down",
-                ),
+                *UNGUARDED_TOKENS,
             ),
             Text(
                 "padding의 logits만 −∞로 두었습니다. 0 × NaN은 NaN이니 그 rows를 읽기 전에 0으로 바꾸고, 두 update도 그 자리에서는 0으로 고르세요.",
@@ -3139,14 +3143,7 @@ RESIDUAL_BLOCK = Task(
                     "    logits = np.where(token[..., None, :], logits, -np.inf)\n",
                     "    logits = logits if valid is None else np.where(valid[..., None, :], -np.inf, logits)\n",
                 ),
-                ("np.where(token[..., None], x, 0.0)", "x"),
-                ("np.where(np.isneginf(highest), 0.0, highest)", "highest"),
-                ("np.where(total == 0, 1.0, total)", "total"),
-                ("np.where(token[..., None], mixture @ w_o, 0.0)", "mixture @ w_o"),
-                (
-                    "np.where(token[..., None], np.maximum(read @ w_up, 0.0) @ w_down, 0.0)",
-                    "np.maximum(read @ w_up, 0.0) @ w_down",
-                ),
+                *UNGUARDED_TOKENS,
             ),
             TOKENS_MASKED_PLAINLY,
             frozenset({"padding", "empty"}),
@@ -3159,14 +3156,7 @@ RESIDUAL_BLOCK = Task(
                     "    logits = np.where(token[..., None, :], logits, -np.inf)\n",
                     "    logits = logits if valid is None else np.where(valid[..., None, :], -1e9, logits)\n",
                 ),
-                ("np.where(token[..., None], x, 0.0)", "x"),
-                ("np.where(np.isneginf(highest), 0.0, highest)", "highest"),
-                ("np.where(total == 0, 1.0, total)", "total"),
-                ("np.where(token[..., None], mixture @ w_o, 0.0)", "mixture @ w_o"),
-                (
-                    "np.where(token[..., None], np.maximum(read @ w_up, 0.0) @ w_down, 0.0)",
-                    "np.maximum(read @ w_up, 0.0) @ w_down",
-                ),
+                *UNGUARDED_TOKENS,
             ),
             TOKENS_MASKED_PLAINLY,
             frozenset({"padding", "empty"}),
